@@ -1,0 +1,50 @@
+"""Which nodes the NPU computes, and for the rest one sentence that says why not.
+
+One file per family of ops holds its rules; `rules` holds the registry and the shared checks. A rule says
+yes only to what `mlir_npu.lowering.decompositions` and the passes lower exactly.
+"""
+
+from __future__ import annotations
+
+import importlib
+import operator
+
+from torch import fx
+
+from mlir_npu.lowering.support.rules import all_rules as _registered
+from mlir_npu.lowering.support.rules import Rule, find_rule, node_problem
+
+FAMILIES = (
+    "activation",
+    "concat_pad",
+    "convolution",
+    "elementwise",
+    "linear",
+    "normalization",
+    "pooling",
+    "reduction",
+    "shape",
+)
+
+for _family in FAMILIES:
+    importlib.import_module(f"{__name__}.{_family}")
+
+
+def all_rules() -> dict[str, Rule]:
+    """Rule of every ATen overload that has one. The docstring of a rule is its text for users."""
+    return _registered()
+
+
+def explain_support(node: fx.Node) -> str | None:
+    """None when the NPU computes this call, else one sentence that says why it does not."""
+    if node.op != "call_function":
+        return f"{node.op} is not a call of an ATen op"
+    if node.target is operator.getitem:
+        producer = node.args[0]
+        if find_rule(producer) is None:
+            return f"its producer {producer.name} runs on the host"
+        return explain_support(producer)
+    found = find_rule(node)
+    if found is None:
+        return f"there is no NPU lowering for {node.target}"
+    return node_problem(node) or found(node)

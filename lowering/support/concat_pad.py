@@ -1,0 +1,24 @@
+"""Ops that build a larger tensor out of tensors or of a tensor and a border."""
+
+from __future__ import annotations
+
+from torch import fx
+
+from mlir_npu.lowering.support.rules import arguments, rule
+
+
+@rule("aten.cat.default")
+def concatenate(node: fx.Node) -> str | None:
+    """cat of float32 tensors of equal rank along any dimension."""
+    return None
+
+
+@rule("aten.constant_pad_nd.default")
+def pad(node: fx.Node) -> str | None:
+    """Constant padding, any value, any dimensions. Negative padding (cropping) runs on the host."""
+    call = arguments(node)
+    if min(call["pad"], default=0) < 0:
+        return f"padding {list(call['pad'])} is negative, which crops"
+    if isinstance(call["value"], (fx.Node, complex)):
+        return f"padding value {call['value']} is not a real number known at compile time"
+    return None

@@ -1,0 +1,45 @@
+"""Arithmetic on two tensors, or a tensor and a number."""
+
+from __future__ import annotations
+
+from torch import fx
+
+from mlir_npu.lowering.support.rules import arguments, rule
+
+
+@rule(
+    "aten.add.Tensor",
+    "aten.add.Scalar",
+    "aten.sub.Tensor",
+    "aten.sub.Scalar",
+    "aten.rsub.Scalar",
+    "aten.rsub.Tensor",
+    "aten.mul.Tensor",
+    "aten.mul.Scalar",
+    "aten.div.Tensor",
+    "aten.div.Scalar",
+)
+def arithmetic(node: fx.Node) -> str | None:
+    """add, sub, mul and div of float32 tensors with broadcasting (per channel included), or of a tensor
+    and a number; `alpha` too."""
+    call = arguments(node)
+    for name in ("other", "alpha"):
+        value = call.get(name)
+        if isinstance(value, fx.Node) or value is None:
+            continue
+        if isinstance(value, complex):
+            return f"{name}={value} is complex"
+    return None
+
+
+@rule(
+    "aten.neg.default",
+    "aten.abs.default",
+    "aten.exp.default",
+    "aten.sqrt.default",
+    "aten.rsqrt.default",
+    "aten.reciprocal.default",
+)
+def unary(node: fx.Node) -> str | None:
+    """neg, abs, exp, sqrt, rsqrt and reciprocal."""
+    return None

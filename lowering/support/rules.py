@@ -1,0 +1,113 @@
+"""The registry of support rules: one rule per ATen overload, and the checks that all of them share.
+
+A rule is a function `rule(node) -> str | None`: None when the NPU path computes the node exactly, else
+one sentence that says why not, with the offending numbers. Its docstring is what users read about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import fx
+
+Rule = Callable[[fx.Node], str | None]
+
+MAX_RANK = 6
+
+_RULES: dict[str, Rule] = {}
+
+
+def rule(*overloads: str) -> Callable[[Rule], Rule]:
+    """Register a rule for ATen overloads, named like "aten.relu.default"."""
+
+    def register(function: Rule) -> Rule:
+        for overload in overloads:
+            if overload in _RULES:
+                raise ValueError(f"{overload} has two support rules: {_RULES[overload]} and {function}")
+            _RULES[overload] = function
+        return function
+
+    return register
+
+
+def find_rule(node: fx.Node) -> Rule | None:
+    return _RULES.get(str(node.target))
+
+
+def all_rules() -> dict[str, Rule]:
+    return dict(sorted(_RULES.items()))
+
+
+def arguments(node: fx.Node) -> dict[str, object]:
+    """Arguments of an ATen call by schema name, defaults filled in."""
+    schema = node.target._schema.arguments
+    bound = {argument.name: argument.default_value for argument in schema}
+    bound.update(zip((argument.name for argument in schema), node.args, strict=False))
+    bound.update(node.kwargs)
+    return bound
+
+
+def result(node: fx.Node) -> torch.Tensor:
+    """The (first) fake tensor a node makes."""
+    value = node.meta["val"]
+    return value[0] if isinstance(value, (tuple, list)) else value
+
+
+def shape(node: fx.Node) -> tuple[int, ...]:
+    return tuple(result(node).shape)
+
+
+def used_outputs(node: fx.Node) -> set[int]:
+    """Indices of the outputs of a multi-output node that its getitems read."""
+    return {user.args[1] for user in node.users}
+
+
+def pair(values: object, rank: int = 2) -> tuple[int, ...]:
+    """ATen's int lists may hold one value for all dimensions."""
+    values = tuple(values) if isinstance(values, (tuple, list)) else (values,)
+    return values * rank if len(values) == 1 else values
+
+
+def tensor_problem(name: str, value: object, scalar_allowed: bool = False) -> str | None:
+    """What keeps one tensor off the NPU: dtype, layout, device, dynamic or empty shape, rank."""
+    if not isinstance(value, torch.Tensor):
+        return f"{name} is a {type(value).__name__}, and the NPU takes tensors only"
+    if any(isinstance(size, torch.SymInt) for size in value.shape):
+        return f"{name} has the dynamic shape {_sizes(value)}, and the NPU takes static shapes only"
+    if value.dtype != torch.float32:
+        return f"{name} is {_dtype(value)}, and the NPU takes float32 only"
+    if value.layout != torch.strided:
+        return f"{name} has layout {value.layout}, and the NPU takes strided tensors only"
+    if value.device.type != "cpu":
+        return f"{name} is on {value.device}, and the NPU shares the memory of the cpu only"
+    if value.numel() == 0:
+        return f"{name} of shape {_sizes(value)} has no elements"
+    if value.dim() == 0 and not scalar_allowed:
+        return f"{name} has no dimensions, and the NPU works on tensors of rank 1 to {MAX_RANK}"
+    if value.dim() > MAX_RANK:
+        return f"{name} has rank {value.dim()}, and the NPU works on tensors of rank 1 to {MAX_RANK}"
+    return None
+
+
+def node_problem(node: fx.Node) -> str | None:
+    """What keeps a node off the NPU whatever it computes: its operands, its result, symbolic arguments."""
+    for argument in (*node.args, *node.kwargs.values()):
+        if isinstance(argument, fx.Node) or argument is None:
+            continue
+        if any(isinstance(item, torch.SymInt) for item in pair(argument)):
+            return f"argument {argument} is symbolic, and the NPU takes static shapes only"
+    for operand in node.all_input_nodes:
+        problem = tensor_problem(f"operand {operand.name}", operand.meta.get("val"))
+        if problem:
+            return problem
+    value = node.meta.get("val")
+    return tensor_problem("the result", value[0] if isinstance(value, (tuple, list)) and value else value)
+
+
+def _sizes(value: torch.Tensor) -> str:
+    return "x".join(str(size) for size in value.shape)
+
+
+def _dtype(value: torch.Tensor) -> str:
+    return str(value.dtype).removeprefix("torch.")
