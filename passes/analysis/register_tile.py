@@ -1,0 +1,165 @@
+"""Register tiles of the matrix micro-kernels: how many pixels and channel vectors stay in registers.
+
+A micro-kernel holds `pixels x vectors` accumulators in registers while it walks the reduction. Every
+step loads `vectors` weight vectors and one broadcast input scalar per pixel. The smaller side is
+loaded first and held, the larger side is streamed one at a time, so a step needs
+
+    pixels * vectors + min(pixels, vectors) + 1
+
+registers. One more than the machine has and the accumulators spill, at a third of the speed: every
+tile goes through `check_registers`.
+
+Numbers here are counts of vectors and registers of the target's vector unit; nothing depends on MLIR.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class VectorUnit(Protocol):
+    """What a tile needs to know of the machine: f32 lanes per register and registers."""
+
+    lanes: int
+    registers: int
+
+
+class TargetWithVectors(Protocol):
+    """Anything with a vector unit, in practice `mlir_npu.dialect.target.Target`."""
+
+    vector: VectorUnit
+
+
+@dataclass(frozen=True)
+class RegisterTile:
+    """`rows x columns` pixels times `blocks` channel blocks, all accumulated at once."""
+
+    rows: int
+    columns: int
+    blocks: int
+
+    @property
+    def pixels(self) -> int:
+        return self.rows * self.columns
+
+
+@dataclass(frozen=True)
+class Span:
+    """`count` tiles of `size` elements from `start`: the main part of a dimension or its remainder."""
+
+    start: int
+    count: int
+    size: int
+
+
+# Cycles a fused multiply-add takes until its result can be used; with one vector FMA a cycle this
+# many independent accumulators are needed to keep the unit busy.
+FMA_LATENCY = 4
+# Loop control and address updates of one reduction step, in issue slots of the FMA unit.
+STEP_OVERHEAD = 1.0
+# Share of a load that is not hidden behind arithmetic: scalars come from L1, weight vectors from L2.
+SCALAR_LOAD_COST = 0.25
+VECTOR_LOAD_COST = 1.0
+# Blocks of more vectors than this make the tile too narrow in pixels.
+MAX_BLOCK_VECTORS = 4
+
+
+def registers_needed(pixels: int, vectors: int) -> int:
+    """Registers live in one reduction step of a `pixels x vectors` tile."""
+    return pixels * vectors + min(pixels, vectors) + 1
+
+
+def check_registers(pixels: int, vectors: int, unit: VectorUnit) -> None:
+    """Raise ValueError if the tile would spill."""
+    needed = registers_needed(pixels, vectors)
+    if needed > unit.registers:
+        raise ValueError(
+            f"a tile of {pixels} pixels x {vectors} vectors needs {needed} of {unit.registers} registers; "
+            "use fewer pixels or a smaller channel block"
+        )
+
+
+def vector_pieces(extent: int, lanes: int) -> tuple[int, ...]:
+    """Split `extent` elements into full vectors and power-of-two rests: (40, 16) -> (16, 16, 8)."""
+    if extent < 1 or lanes < 1:
+        raise ValueError(f"extent and lanes must be positive, got {extent} and {lanes}")
+    pieces = [lanes] * (extent // lanes)
+    rest = extent % lanes
+    while rest:
+        piece = 1 << (rest.bit_length() - 1)
+        pieces.append(piece)
+        rest -= piece
+    return tuple(pieces)
+
+
+def split(extent: int, size: int) -> tuple[Span, ...]:
+    """Cover `extent` by tiles of `size` and, where it does not divide, one smaller tile."""
+    count, rest = divmod(extent, size)
+    spans = [Span(0, count, size)] if count else []
+    if rest:
+        spans.append(Span(count * size, 1, rest))
+    return tuple(spans)
+
+
+def divisors(number: int) -> list[int]:
+    return [d for d in range(1, number + 1) if number % d == 0]
+
+
+def choose_channel_block(channels: int, target: TargetWithVectors) -> int:
+    """Channels per weight block (Ki), a divisor of `channels`.
+
+    The block with the fewest vectors per channel wins, among equals the smallest: several blocks can
+    share one register tile, so small blocks lose nothing and tile more freely.
+    """
+    lanes = target.vector.lanes
+
+    def cost(block: int) -> tuple[float, int]:
+        return len(vector_pieces(block, lanes)) / block, block
+
+    # Wide blocks leave too few registers for pixels; a prime count of channels has no narrow divisor.
+    limit = MAX_BLOCK_VECTORS * lanes
+    candidates = [d for d in divisors(channels) if d <= limit and fits(1, d, target.vector)]
+    return min(candidates, key=cost)
+
+
+def fits(pixels: int, channels: int, unit: VectorUnit) -> bool:
+    return registers_needed(pixels, len(vector_pieces(channels, unit.lanes))) <= unit.registers
+
+
+def step_cost(pixels: int, vectors: int) -> float:
+    """FMA issue slots of one reduction step: arithmetic or latency, and what loads add to it."""
+    loads = SCALAR_LOAD_COST * pixels + VECTOR_LOAD_COST * vectors
+    return max(pixels * vectors, FMA_LATENCY) + loads + STEP_OVERHEAD
+
+
+def grid_cost(tile: RegisterTile, rows: int, columns: int, blocks: int, block_vectors: int) -> float:
+    """Cycles per reduction element of a whole `rows x columns x blocks` grid under `tile`."""
+    return sum(
+        r.count * c.count * b.count * step_cost(r.size * c.size, b.size * block_vectors)
+        for r in split(rows, tile.rows)
+        for c in split(columns, tile.columns)
+        for b in split(blocks, tile.blocks)
+    )
+
+
+def choose_register_tile(
+    rows: int, columns: int, blocks: int, block_channels: int, unit: VectorUnit
+) -> RegisterTile:
+    """Cheapest tile for `rows x columns` pixels and `blocks` blocks of `block_channels` channels.
+
+    Raises ValueError when not even one pixel by one block fits the registers.
+    """
+    block_vectors = len(vector_pieces(block_channels, unit.lanes))
+    check_registers(1, block_vectors, unit)
+    tiles = [
+        RegisterTile(r, c, b)
+        for b in range(1, min(blocks, unit.registers // block_vectors) + 1)
+        for r in range(1, min(rows, unit.registers) + 1)
+        for c in range(1, min(columns, unit.registers // r) + 1)
+        if registers_needed(r * c, b * block_vectors) <= unit.registers and (r == 1 or c == columns)
+    ]
+    return min(
+        tiles,
+        key=lambda t: (grid_cost(t, rows, columns, blocks, block_vectors), -t.pixels, t.rows),
+    )
