@@ -1,0 +1,46 @@
+"""What all tests share: which of them run, and a clean start for each."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+# Several test processes share the cores. Tests of threads ask for theirs by name.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("repeatable", derandomize=True, deadline=None, print_blob=True)
+settings.load_profile("repeatable")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", help="run the tests marked slow too")
+    parser.addoption("--fast", action="store_true", help="leave out the tests marked network")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    left_out = set()
+    if not config.getoption("--slow"):
+        left_out.add("slow")
+    if config.getoption("--fast"):
+        left_out.add("network")
+    kept = [i for i in items if not left_out & {mark.name for mark in i.iter_markers()}]
+    if len(kept) < len(items):
+        config.hook.pytest_deselected(items=[i for i in items if i not in set(kept)])
+        items[:] = kept
+
+
+@pytest.fixture(autouse=True)
+def fresh_torch() -> None:
+    """The same random numbers for every test, and nothing compiled by an earlier one.
+
+    Tests of the dialect and the passes do without torch; it is not imported for them.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return
+    torch.manual_seed(0)
+    if "torch._dynamo" in sys.modules:
+        torch._dynamo.reset()
