@@ -1,0 +1,206 @@
+"""Runs textual pipelines that mix our passes with upstream ones.
+
+Upstream's PassManager cannot name Python passes, so the pipeline text is parsed here and each leaf pass
+runs on its own: an upstream leaf through `PassManager.parse`, one of ours as a function call followed by
+verification. Printing, timing and failure reports treat both alike.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mlir_npu.dialect.bindings import PassManager, ir
+from mlir_npu.passes.registry import OptionError, PassFailure, all_passes, find_pass, parse_options
+
+
+class PipelineError(ValueError):
+    """The pipeline text is wrong: syntax, an unknown pass, an unknown option."""
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One message of the compiler. severity: "error" or "note"; line: of the location, if it has one."""
+
+    severity: str
+    location: str
+    line: int | None
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.location}: {self.severity}: {self.message}"
+
+
+class PipelineFailure(Exception):
+    """A pass failed. The module is in an unspecified state afterwards.
+
+    pass_name: the pass; diagnostics: what it said, in the order of emission, never empty.
+    """
+
+    def __init__(self, pass_name: str, diagnostics: list[Diagnostic]):
+        self.pass_name = pass_name
+        self.diagnostics = diagnostics
+        super().__init__(f"pass '{pass_name}' failed: {'; '.join(map(str, diagnostics))}")
+
+
+@dataclass(frozen=True)
+class PipelineElement:
+    """One element of a pipeline: a pass with its option text, or an anchor with nested elements."""
+
+    name: str
+    options: str
+    nested: tuple[PipelineElement, ...] | None
+
+
+def run_pipeline(
+    module: ir.Module,
+    pipeline: str,
+    *,
+    after_each: Callable[[str, ir.Module], None] | None = None,
+) -> None:
+    """Run `builtin.module(pass{options},func.func(pass),...)` on a module, in place.
+
+    Names and options are checked before anything runs (PipelineError). `after_each(pass_name, module)` is
+    called after every leaf pass.
+    """
+    root = parse_pipeline(pipeline)
+    with module.context, ir.Location.unknown():
+        _check(root.nested, (root.name,))
+        _run(module, root.nested, (root.name,), after_each)
+
+
+def parse_pipeline(text: str) -> PipelineElement:
+    """The one anchored element that a pipeline consists of."""
+    elements, position = _parse_elements(text, 0)
+    if text[position:].strip():
+        raise PipelineError(f"unexpected {text[position]!r} at position {position} of: {text}")
+    if len(elements) != 1 or elements[0].nested is None or elements[0].name != "builtin.module":
+        raise PipelineError(f"a pipeline has the form builtin.module(pass,...), got: {text}")
+    return elements[0]
+
+
+def _parse_elements(text: str, position: int) -> tuple[tuple[PipelineElement, ...], int]:
+    elements: list[PipelineElement] = []
+    while True:
+        match = re.compile(r"\s*([\w.-]+)\s*").match(text, position)
+        if not match:
+            raise PipelineError(f"expected a pass name at position {position} of: {text}")
+        position, options, nested = match.end(), "", None
+        if text[position : position + 1] == "{":
+            options, position = _balanced_braces(text, position)
+        elif text[position : position + 1] == "(":
+            nested, position = _parse_elements(text, position + 1)
+            if text[position : position + 1] != ")":
+                raise PipelineError(f"expected ')' at position {position} of: {text}")
+            position += 1
+        elements.append(PipelineElement(match.group(1), options, nested))
+        separator = re.compile(r"\s*,").match(text, position)
+        if not separator:
+            return tuple(elements), position + len(text[position:]) - len(text[position:].lstrip())
+        position = separator.end()
+
+
+def _balanced_braces(text: str, start: int) -> tuple[str, int]:
+    depth = 0
+    for position in range(start, len(text)):
+        depth += (text[position] == "{") - (text[position] == "}")
+        if depth == 0:
+            return text[start + 1 : position], position + 1
+    raise PipelineError(f"missing '}}' after position {start} of: {text}")
+
+
+def _check(elements: tuple[PipelineElement, ...], anchors: tuple[str, ...]) -> None:
+    for element in elements:
+        if element.nested is not None:
+            _check(element.nested, (*anchors, element.name))
+            continue
+        ours = find_pass(element.name)
+        try:
+            if ours is not None:
+                parse_options(ours, element.options)
+            else:
+                PassManager.parse(_anchored(element, anchors))
+        except OptionError as error:
+            raise PipelineError(str(error)) from None
+        except ValueError as error:
+            raise PipelineError(_explain_unknown(element.name, str(error))) from None
+
+
+def _explain_unknown(name: str, upstream_message: str) -> str:
+    near = difflib.get_close_matches(name, all_passes(), n=1)
+    if "registered pass" in upstream_message and near:
+        return f"no pass is called '{name}'; did you mean '{near[0]}'?"
+    if "registered pass" in upstream_message:
+        return f"no pass is called '{name}', neither ours (--list-passes) nor upstream's"
+    return f"'{name}': {upstream_message}"
+
+
+def _run(
+    module: ir.Module,
+    elements: tuple[PipelineElement, ...],
+    anchors: tuple[str, ...],
+    after_each: Callable[[str, ir.Module], None] | None,
+) -> None:
+    for element in elements:
+        if element.nested is not None:
+            _run(module, element.nested, (*anchors, element.name), after_each)
+            continue
+        _run_leaf(module, element, anchors)
+        if after_each is not None:
+            after_each(element.name, module)
+
+
+def _run_leaf(module: ir.Module, element: PipelineElement, anchors: tuple[str, ...]) -> None:
+    ours = find_pass(element.name)
+    diagnostics: list[Diagnostic] = []
+    handler = module.context.attach_diagnostic_handler(
+        lambda diagnostic: _collect(diagnostic, diagnostics)
+    )
+    emitting = module.context.emit_error_diagnostics
+    module.context.emit_error_diagnostics = True
+    try:
+        if ours is None:
+            PassManager.parse(_anchored(element, anchors)).run(module.operation)
+            return
+        options = parse_options(ours, element.options)
+        for anchor in _anchor_operations(module.operation, anchors[1:]):
+            ours.function(anchor, options)
+        module.operation.verify()
+    except (ir.MLIRError, PassFailure) as error:
+        unlocated = Diagnostic("error", "loc(unknown)", None, str(error))
+        raise PipelineFailure(element.name, diagnostics or [unlocated]) from error
+    finally:
+        module.context.emit_error_diagnostics = emitting
+        handler.detach()
+
+
+def _collect(diagnostic: ir.Diagnostic, into: list[Diagnostic]) -> bool:
+    severity = str(diagnostic.severity).rsplit(".", 1)[-1].lower()
+    line = getattr(diagnostic.location, "start_line", None)
+    into.append(Diagnostic(severity, str(diagnostic.location), line, diagnostic.message))
+    for note in diagnostic.notes:
+        _collect(note, into)
+    return True
+
+
+def _anchored(element: PipelineElement, anchors: tuple[str, ...]) -> str:
+    text = element.name + (f"{{{element.options}}}" if element.options else "")
+    for anchor in reversed(anchors):
+        text = f"{anchor}({text})"
+    return text
+
+
+def _anchor_operations(root: ir.Operation, anchors: tuple[str, ...]) -> list[ir.Operation]:
+    operations = [root]
+    for anchor in anchors:
+        operations = [
+            child.operation
+            for operation in operations
+            for region in operation.regions
+            for block in region.blocks
+            for child in block.operations
+            if child.operation.name == anchor
+        ]
+    return operations
