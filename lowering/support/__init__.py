@@ -47,4 +47,6 @@ def explain_support(node: fx.Node) -> str | None:
     found = find_rule(node)
     if found is None:
         return f"there is no NPU lowering for {node.target}"
+    if node.target._schema.is_mutable:
+        return "it writes to its arguments, and only the host keeps writes in order"
     return node_problem(node) or found(node)

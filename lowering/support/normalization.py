@@ -6,7 +6,10 @@ from torch import fx
 
 from mlir_npu.lowering.support.rules import arguments, result, rule, used_outputs
 
-_NO_TRAINING_ARGUMENT = ("aten._native_batch_norm_legit_no_training.default", "aten._batch_norm_no_update.default")
+_ALWAYS_EVALUATES = (
+    "aten._native_batch_norm_legit_no_training.default",
+    "aten._batch_norm_no_update.default",
+)
 
 
 @rule(
@@ -14,14 +17,13 @@ _NO_TRAINING_ARGUMENT = ("aten._native_batch_norm_legit_no_training.default", "a
     "aten._batch_norm_no_update.default",
     "aten.native_batch_norm.default",
     "aten.cudnn_batch_norm.default",
-    "aten._native_batch_norm_legit.default",
     "aten._native_batch_norm_legit_functional.default",
 )
 def batch_norm(node: fx.Node) -> str | None:
     """Batch normalization in evaluation mode, with or without weight and bias. In training mode (batch
     statistics), or where the saved statistics hold values that are used, it runs on the host."""
     call = arguments(node)
-    if call.get("training", str(node.target) not in _NO_TRAINING_ARGUMENT):
+    if str(node.target) not in _ALWAYS_EVALUATES and call["training"]:
         return "it normalizes with the statistics of the batch (training mode)"
     if call["running_mean"] is None or call["running_var"] is None:
         return "it has no running statistics"
