@@ -40,6 +40,8 @@ def simplified_copy(graph_module: fx.GraphModule) -> fx.GraphModule:
 def _fold_literal_operand(graph_module: fx.GraphModule, node: fx.Node) -> None:
     if str(node.target) not in _BINARY or not isinstance(node.args[1], fx.Node):
         return
+    if str(node.target) == "aten.mul.Tensor" and _literal(graph_module, node.args[0]) is not None:
+        node.args = (node.args[1], node.args[0])
     literal = _literal(graph_module, node.args[1])
     tensor = node.args[0].meta.get("val")
     if literal is None or not isinstance(tensor, torch.Tensor) or tensor.dim() == 0:
