@@ -1,0 +1,167 @@
+"""Re-trace the graph of a region for import: physical arguments and results, lowering's decompositions applied.
+
+The traced graph takes packed tensors in memory order and puts a permute behind every argument and before every
+result whose order is not row-major, so later layout passes can cancel them. Tensor constants with more than one
+element become further arguments: as literals they would cost several times their size in memory.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import fx
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.traceback import preserve_node_meta
+
+from mlir_npu.lowering.import_error import RegionImportError, user_location
+from mlir_npu.runtime.region import Output
+from mlir_npu.runtime.tensor_spec import TensorSpec, is_dense_in_order
+
+
+@dataclass(frozen=True)
+class Retraced:
+    """graph_module: placeholders are `inputs` then `constants`; it returns `results`."""
+
+    graph_module: fx.GraphModule
+    input_names: tuple[str, ...]
+    inputs: tuple[TensorSpec, ...]
+    constants: tuple[torch.Tensor, ...]
+    results: tuple[TensorSpec, ...]
+    outputs: tuple[Output, ...]
+
+
+def retrace(graph_module: fx.GraphModule, decompositions: Mapping[torch._ops.OpOverload, Callable]) -> Retraced:
+    """Raises RegionImportError for values that compiled code cannot take or return."""
+    placeholders = graph_module.graph.find_nodes(op="placeholder")
+    inputs = tuple(_spec(node, "input") for node in placeholders)
+    returned = _returned(graph_module)
+    computed = list(dict.fromkeys(node for node in returned if node is not None and node not in placeholders))
+    if not computed:
+        raise RegionImportError("the region computes no tensor: it only returns its inputs")
+    results = tuple(_spec(node, "result") for node in computed)
+    for node, spec in zip(computed, results):
+        _refuse_overlap(node, spec)
+
+    position = {node.name: index for index, node in enumerate(computed)}
+
+    def physical(*packed: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        logical = [_permute(tensor, spec.inverse_order) for tensor, spec in zip(packed, inputs)]
+        values = _Values(graph_module, position).collect(logical)
+        return tuple(_permute(value, spec.order) for value, spec in zip(values, results))
+
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    with mode, preserve_node_meta():
+        arguments = [torch.empty(spec.physical_shape, dtype=spec.dtype) for spec in inputs]
+        traced = make_fx(physical, decomposition_table=dict(decompositions))(*arguments)
+    traced.graph.eliminate_dead_code()
+    _refuse_mutation(traced)
+    constants = _lift_constants(traced)
+    traced.recompile()
+    outputs = tuple(_output(node, placeholders, computed) for node in returned)
+    return Retraced(traced, tuple(n.name for n in placeholders), inputs, constants, results, outputs)
+
+
+class _Values(fx.Interpreter):
+    """Runs a graph and returns the nodes named in `wanted`; every new node keeps the user's stack trace."""
+
+    def __init__(self, graph_module: fx.GraphModule, wanted: Mapping[str, int]) -> None:
+        super().__init__(graph_module)
+        self._wanted = wanted
+        self._found: dict[int, torch.Tensor] = {}
+
+    def collect(self, arguments: list[torch.Tensor]) -> list[torch.Tensor]:
+        self.run(*arguments)
+        return [self._found[index] for index in range(len(self._wanted))]
+
+    def run_node(self, node: fx.Node):
+        value = super().run_node(node)
+        if node.name in self._wanted:
+            self._found[self._wanted[node.name]] = value
+        return value
+
+
+def _returned(graph_module: fx.GraphModule) -> list[fx.Node | None]:
+    (output,) = graph_module.graph.find_nodes(op="output")
+    values = output.args[0] if isinstance(output.args[0], (tuple, list)) else (output.args[0],)
+    for value in values:
+        if value is not None and not isinstance(value, fx.Node):
+            raise RegionImportError(f"the region returns the Python value {value!r}; only tensors can be results")
+    return list(values)
+
+
+def _spec(node: fx.Node, what: str) -> TensorSpec:
+    value = node.meta.get("val")
+    where = dict(operators=(), location=user_location(node))
+    if not isinstance(value, torch.Tensor):
+        raise RegionImportError(f"{what} {node.name} is {type(value).__name__}, not a tensor", **where)
+    if any(not isinstance(extent, int) for extent in (*value.shape, *value.stride())):
+        raise RegionImportError(f"{what} {node.name} has the dynamic shape {list(value.shape)}", **where)
+    if value.device.type != "cpu" or value.layout is not torch.strided:
+        raise RegionImportError(f"{what} {node.name} is on {value.device} with layout {value.layout}", **where)
+    if 0 in value.shape:
+        raise RegionImportError(f"{what} {node.name} is empty: shape {list(value.shape)}", **where)
+    if value.dtype.is_complex or value.is_quantized:
+        raise RegionImportError(f"{what} {node.name} has dtype {value.dtype}", **where)
+    return TensorSpec.of(value)
+
+
+def _refuse_overlap(node: fx.Node, spec: TensorSpec) -> None:
+    """Results may have gaps and expanded dims, but not elements that share memory in other ways (unfold windows)."""
+    kept = [d for d in spec.order if spec.shape[d] > 1 and spec.strides[d] != 0]
+    for outer, inner in zip(kept, kept[1:]):
+        if spec.strides[outer] < spec.strides[inner] * spec.shape[inner]:
+            raise RegionImportError(
+                f"result {node.name} overlaps itself: shape {list(spec.shape)}, strides {list(spec.strides)}",
+                location=user_location(node),
+            )
+
+
+def _permute(tensor: torch.Tensor, order: tuple[int, ...]) -> torch.Tensor:
+    return tensor if order == tuple(range(len(order))) else tensor.permute(order)
+
+
+def _refuse_mutation(traced: fx.GraphModule) -> None:
+    for node in traced.graph.nodes:
+        schema = getattr(node.target, "_schema", None)
+        if schema is not None and schema.is_mutable:
+            raise RegionImportError(
+                f"{node.target} writes to its argument; regions must be functional",
+                operators=(str(node.target),),
+                location=user_location(node),
+            )
+
+
+def _lift_constants(traced: fx.GraphModule) -> tuple[torch.Tensor, ...]:
+    """Constants of several elements -> placeholders; of one element -> one get_attr for each use, as import needs."""
+    graph = traced.graph
+    constants = []
+    last = graph.find_nodes(op="placeholder")[-1:]
+    for node in graph.find_nodes(op="get_attr"):
+        value = operator.attrgetter(node.target)(traced)
+        if value.numel() > 1:
+            with graph.inserting_after(last[0]) if last else graph.inserting_before(next(iter(graph.nodes))):
+                placeholder = graph.placeholder(f"constant_{len(constants)}")
+            placeholder.meta.update(node.meta)
+            node.replace_all_uses_with(placeholder)
+            graph.erase_node(node)
+            constants.append(value)
+            last = [placeholder]
+            continue
+        for user in list(node.users)[1:]:
+            with graph.inserting_before(user):
+                twin = graph.get_attr(node.target)
+            twin.meta.update(node.meta)
+            user.replace_input_with(node, twin)
+    return tuple(constants)
+
+
+def _output(node: fx.Node | None, placeholders: list[fx.Node], computed: list[fx.Node]) -> Output:
+    if node is None:
+        return Output("none")
+    if node in placeholders:
+        return Output("input", placeholders.index(node))
+    return Output("result", computed.index(node))

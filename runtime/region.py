@@ -1,0 +1,209 @@
+"""A compiled region: a callable from tensors to a tuple of tensors."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+
+from mlir_npu.runtime.arena import ALIGNMENT, POOL, align
+from mlir_npu.runtime.kernel import Kernel, SlotBlock
+from mlir_npu.runtime.prepared import Prepared, PreparedCache
+from mlir_npu.runtime.signature import FunctionSignature, Signature, SignatureError
+from mlir_npu.runtime.tensor_spec import TensorSpec
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where one output of a region comes from.
+
+    "result": the compiled result `index`; the same index twice is the same tensor object twice;
+    "input": input `index` itself; "none": None.
+    """
+
+    source: Literal["result", "input", "none"]
+    index: int = 0
+
+
+@dataclass(frozen=True)
+class Interface:
+    """What the caller of a region sees.
+
+    inputs: one spec for each tensor the caller passes; parameters: positions of those that are parameters;
+    constants: tensors of the graph itself, further parameters that the region owns;
+    results: what compiled code computes; outputs: what the caller gets.
+    """
+
+    inputs: tuple[TensorSpec, ...]
+    parameters: tuple[int, ...]
+    constants: tuple[torch.Tensor, ...]
+    results: tuple[TensorSpec, ...]
+    outputs: tuple[Output, ...]
+
+
+class CompiledRegion:
+    """Call it with the region's inputs in order; safe from several threads.
+
+    Raises ValueError for inputs of another count, shape or dtype than it was compiled for. Any strides are accepted:
+    tensors that are not in the compiled memory order are packed first. Outputs have the strides of the traced graph.
+    """
+
+    def __init__(
+        self, name: str, kernel: Kernel, signature: Signature, interface: Interface, *, num_threads: int = 0
+    ) -> None:
+        self.name = name
+        self.signature = signature
+        self.interface = interface
+        self._kernel = kernel
+        self._prepare = kernel.sibling("prepare") if signature.prepare else None
+        self._num_threads = num_threads
+        self._blocks: list[SlotBlock] = []
+        self._bind_slots()
+        self._cache = PreparedCache(self._make_prepared)
+        self._workspace = align(signature.workspace_bytes)
+        self._scratch = signature.scratch_bytes
+        if self._scratch % ALIGNMENT:
+            raise SignatureError(f"scratch of {self._scratch} bytes per thread is not a multiple of {ALIGNMENT}")
+
+    def _bind_slots(self) -> None:
+        main, interface = self.signature.main, self.interface
+        given = main.slots("input", "parameter")
+        specs = (*interface.inputs, *map(TensorSpec.of, interface.constants))
+        _check_shapes(main, given, specs)
+        _check_shapes(main, main.slots("output"), interface.results)
+        parameters = set(interface.parameters)
+        self._inputs = tuple(
+            (given[i], i, spec, spec.strides if spec.is_dense else spec.dense)
+            for i, spec in enumerate(interface.inputs)
+            if i not in parameters
+        )
+        parameter_positions = (*interface.parameters, *range(len(interface.inputs), len(specs)))
+        self._parameter_specs = tuple(specs[i] for i in parameter_positions)
+        self._prepared_slots = (*(given[i] for i in parameter_positions), *main.slots("prepared"))
+        self._results = tuple(zip(main.slots("output"), interface.results))
+        self._exact_results = all(spec.is_dense for spec in interface.results)
+        self._pick_parameters = _picker(interface.parameters)
+        self._memory = _memory_slots(main)
+        self._prepare_memory = _memory_slots(self.signature.prepare) if self.signature.prepare else None
+
+    def __call__(self, *tensors: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        if len(tensors) != len(self.interface.inputs):
+            raise ValueError(f"{self.name} takes {len(self.interface.inputs)} tensors, not {len(tensors)}")
+        block = self._blocks.pop() if self._blocks else SlotBlock(len(self.signature.main.arguments))
+        values = block.values
+        prepared = self._bind_prepared(block, tensors)
+        held = []  # packed inputs live until the call returns
+        for slot, index, spec, strides in self._inputs:
+            tensor = tensors[index]
+            if tensor.shape != spec.shape or tensor.dtype is not spec.dtype:
+                raise self._mismatch(f"input {index}", spec, tensor)
+            if tensor.stride() != strides or tensor.is_neg():
+                tensor = spec.conform(tensor)
+                held.append(tensor)
+            values[slot] = tensor.data_ptr()
+        results = []
+        for slot, spec in self._results:
+            result = torch.empty_strided(spec.shape, spec.dense, dtype=spec.dtype)
+            values[slot] = result.data_ptr()
+            results.append(result)
+        self._run(self._kernel, block, self._memory)
+        self._blocks.append(block)
+        del prepared, held
+        return self._outputs(tensors, results)
+
+    def _bind_prepared(self, block: SlotBlock, tensors: Sequence[torch.Tensor]) -> Prepared | None:
+        """Fill the slots of parameters and prepared values if they changed since the block was last used."""
+        if not self._prepared_slots:
+            return None
+        prepared = self._cache.get(self._pick_parameters(tensors) + self.interface.constants)
+        if block.tag != prepared.serial:
+            block.tag = 0
+            for slot, pointer in zip(self._prepared_slots, prepared.pointers, strict=True):
+                block.values[slot] = pointer
+            block.tag = prepared.serial
+        return prepared
+
+    def _run(self, kernel: Kernel, block: SlotBlock, memory: tuple[int, int] | None) -> None:
+        """Run with temporary memory in the slots `memory` (workspace, scratch of all threads)."""
+        if memory is None:
+            kernel.run(block.address)
+            return
+        team = self._num_threads or torch.get_num_threads()
+        arena = POOL.take()
+        base = arena.reserve(self._workspace + self._scratch * team)
+        block.values[memory[0]] = base
+        block.values[memory[1]] = base + self._workspace
+        kernel.run(block.address)
+        POOL.give(arena)
+
+    def _make_prepared(
+        self, parameters: Sequence[torch.Tensor]
+    ) -> tuple[list[int], list[torch.Tensor]]:
+        owned, pointers = [], []
+        for parameter, spec in zip(parameters, self._parameter_specs, strict=True):
+            if parameter.shape != spec.shape or parameter.dtype is not spec.dtype:
+                raise self._mismatch("a parameter", spec, parameter)
+            packed = parameter if spec.accepts(parameter) else spec.conform(parameter.detach())
+            if packed is not parameter:  # the caller keeps its own parameters alive, and only it should
+                owned.append(packed)
+            pointers.append(packed.data_ptr())
+        if self._prepare is None:
+            return pointers, owned
+        function = self.signature.prepare
+        block = SlotBlock(len(function.arguments))
+        for slot, pointer in zip(function.slots("parameter"), pointers, strict=True):
+            block.values[slot] = pointer
+        for slot in function.slots("output"):
+            argument = function.arguments[slot]
+            value = torch.empty(argument.shape, dtype=argument.dtype)
+            block.values[slot] = value.data_ptr()
+            owned.append(value)
+            pointers.append(value.data_ptr())
+        self._run(self._prepare, block, self._prepare_memory)
+        return pointers, owned
+
+    def _outputs(
+        self, tensors: Sequence[torch.Tensor], results: list[torch.Tensor]
+    ) -> tuple[torch.Tensor | None, ...]:
+        if not self._exact_results:
+            results = [spec.restore(r) for (_, spec), r in zip(self._results, results, strict=True)]
+        outputs = []
+        for output in self.interface.outputs:
+            if output.source == "result":
+                outputs.append(results[output.index])
+            else:
+                outputs.append(tensors[output.index] if output.source == "input" else None)
+        return tuple(outputs)
+
+    def _mismatch(self, what: str, spec: TensorSpec, tensor: torch.Tensor) -> ValueError:
+        return ValueError(
+            f"{what} of {self.name} is {tensor.dtype}{list(tensor.shape)}; "
+            f"it was compiled for {spec.dtype}{list(spec.shape)}"
+        )
+
+
+def _check_shapes(
+    function: FunctionSignature, slots: Sequence[int], specs: Sequence[TensorSpec]
+) -> None:
+    found = [(function.arguments[slot].shape, function.arguments[slot].dtype) for slot in slots]
+    wanted = [(spec.physical_shape, spec.dtype) for spec in specs]
+    if found != wanted:
+        raise SignatureError(f"@{function.name} has {found} where the region's interface has {wanted}")
+
+
+def _picker(indices: Sequence[int]):
+    if len(indices) == 1:
+        only = indices[0]
+        return lambda tensors: (tensors[only],)
+    return operator.itemgetter(*indices) if indices else lambda tensors: ()
+
+
+def _memory_slots(function: FunctionSignature) -> tuple[int, int] | None:
+    """Positions of workspace and scratch; both are there, or neither (host modules)."""
+    slots = (*function.slots("workspace"), *function.slots("scratch"))
+    if slots and len(slots) != 2:
+        raise SignatureError(f"@{function.name} needs one workspace and one scratch argument, or neither")
+    return slots or None
