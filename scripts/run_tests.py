@@ -76,7 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as folder:
         if not selective:
             report = Path(folder) / "lit.xml"
-            lit = [sys.executable, "-m", "lit.main", "-sv", "-j", options.jobs]
+            lit = [str(Path(sys.executable).with_name("lit")), "-sv", "-j", options.jobs]
             code, counts = run(
                 "lit", [*lit, "--xunit-xml-output", str(report), str(LIT_TESTS)], report
             )
