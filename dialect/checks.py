@@ -1,0 +1,102 @@
+"""What verifiers share. A check emits one located error with the offending numbers and returns False.
+
+MLIR requires a real bool from a verifier and exceptions must not cross it, so checks never raise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlir_npu.dialect.attributes import SPACES, space_of
+from mlir_npu.dialect.bindings import ir
+
+DYNAMIC = ir.ShapedType.get_dynamic_size()
+
+
+def error(op: ir.OpView, message: str) -> bool:
+    """Emit "'npu.x' op message" at `op`; returns False."""
+    op.location.emit_error(f"'{op.OPERATION_NAME}' op {message}")
+    return False
+
+
+def check_segments(op: ir.OpView, groups: int) -> bool:
+    """The text spells out how many operands each of the operand groups has."""
+    name = "operandSegmentSizes"
+    if name not in op.attributes:
+        return error(op, f"needs '{name} = array<i32: ...>' with {groups} entries")
+    sizes = list(op.attributes[name])
+    if len(sizes) == groups and sum(sizes) == len(op.operands):
+        return True
+    return error(op, f"'{name}' {sizes} does not split {len(op.operands)} operands into {groups} groups")
+
+
+def check_memref(op: ir.OpView, value: ir.Value, name: str, rank: int | None = None) -> bool:
+    """`value` is a memref in a known memory, of the given rank."""
+    if not isinstance(value.type, ir.MemRefType):
+        return error(op, f"{name} must be a memref, got {value.type}")
+    if space_of(value.type) not in SPACES:
+        return error(op, f"{name} has unknown memory space {space_of(value.type)}")
+    actual = ir.MemRefType(value.type).rank
+    if rank is not None and actual != rank:
+        return error(op, f"{name} must have rank {rank}, got rank {actual}: {value.type}")
+    return True
+
+
+def check_space(op: ir.OpView, value: ir.Value, name: str, *allowed: str) -> bool:
+    """`value` lives in one of the allowed memories."""
+    space = space_of(value.type)
+    if space in allowed:
+        return True
+    return error(op, f"{name} must be in {' or '.join(allowed)}, got {space}")
+
+
+def check_same_element_type(op: ir.OpView, values: Sequence[ir.Value], names: Sequence[str]) -> bool:
+    """All memrefs hold the same element type."""
+    first = ir.MemRefType(values[0].type).element_type
+    for value, name in zip(values[1:], names[1:]):
+        actual = ir.MemRefType(value.type).element_type
+        if actual != first:
+            return error(op, f"{name} has element type {actual}, but {names[0]} has {first}")
+    return True
+
+
+def check_extent(op: ir.OpView, what: str, actual: int, expected: int) -> bool:
+    """Two extents agree, unless one is dynamic."""
+    if actual == expected or DYNAMIC in (actual, expected):
+        return True
+    return error(op, f"{what}: {actual} vs {expected}")
+
+
+def check_positive(op: ir.OpView, name: str, values: Sequence[int], count: int) -> bool:
+    """An array attribute has `count` entries, all at least 1."""
+    if len(values) == count and all(value >= 1 for value in values):
+        return True
+    return error(op, f"'{name}' must be {count} positive integers, got {list(values)}")
+
+
+def needed_extent(out: int, window: int, stride: int, dilation: int) -> int:
+    """Input extent that `out` outputs read: (out - 1) * stride + (window - 1) * dilation + 1."""
+    return (out - 1) * stride + (window - 1) * dilation + 1
+
+
+def check_halo(
+    op: ir.OpView,
+    input_extents: Sequence[int],
+    output_extents: Sequence[int],
+    window: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+) -> bool:
+    """The input tile holds every row and column that the output tile reads."""
+    for axis, extents in zip("yx", zip(input_extents, output_extents, window, strides, dilations)):
+        have, out, taps, stride, dilation = extents
+        if DYNAMIC in (have, out, taps):
+            continue
+        need = needed_extent(out, taps, stride, dilation)
+        if have < need:
+            return error(
+                op,
+                f"input extent along {axis} is {have}, but {out} outputs of a window of {taps} "
+                f"(stride {stride}, dilation {dilation}) read {need}",
+            )
+    return True

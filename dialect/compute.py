@@ -1,0 +1,147 @@
+"""Matrix-unit and pooling ops. All accumulate into their last operand; the drain reads it out."""
+
+# No postponed annotations here: ext reads the classes themselves.
+from collections.abc import Sequence
+from typing import Any
+
+from mlir_npu.dialect.attributes import ACC, SRAM, DenseArrayAttr
+from mlir_npu.dialect.base import Npu
+from mlir_npu.dialect.bindings import ext, ir
+from mlir_npu.dialect.checks import (
+    check_extent,
+    check_halo,
+    check_memref,
+    check_positive,
+    check_same_element_type,
+    check_space,
+    error,
+)
+from mlir_npu.dialect.effects import AccumulateEffects
+
+POOL_KINDS = ("max", "sum")
+
+
+class Conv2DOp(Npu.Operation, name="conv2d", traits=[AccumulateEffects]):
+    """accumulator[n,y,x,ko,ki] += sum over r,s,c of input[n, y*sy + r*dy, x*sx + s*dx, c] * weights[ko,r,s,c,ki]."""
+
+    input: ext.Operand[Any]
+    weights: ext.Operand[Any]
+    accumulator: ext.Operand[Any]
+    strides: DenseArrayAttr
+    dilations: DenseArrayAttr
+
+    def verify_invariants(self) -> bool:
+        if not _check_contraction(self, (self.input, self.weights, self.accumulator), (4, 5, 5)):
+            return False
+        n, height, width, channels = _shape(self.input)
+        blocks, rows, columns, depth, block = _shape(self.weights)
+        out_n, out_height, out_width, out_blocks, out_block = _shape(self.accumulator)
+        return (
+            check_extent(self, "batch of input and accumulator differ", n, out_n)
+            and check_extent(self, "channels of input and weights differ", channels, depth)
+            and check_extent(self, "channel blocks of weights and accumulator differ", blocks, out_blocks)
+            and check_extent(self, "block size of weights and accumulator differ", block, out_block)
+            and _check_window(self, (height, width), (out_height, out_width), (rows, columns))
+        )
+
+
+class DepthwiseConv2DOp(Npu.Operation, name="depthwise_conv2d", traits=[AccumulateEffects]):
+    """accumulator[n,y,x,c] += sum over r,s of input[n, y*sy + r*dy, x*sx + s*dx, c] * weights[r,s,c]."""
+
+    input: ext.Operand[Any]
+    weights: ext.Operand[Any]
+    accumulator: ext.Operand[Any]
+    strides: DenseArrayAttr
+    dilations: DenseArrayAttr
+
+    def verify_invariants(self) -> bool:
+        if not _check_contraction(self, (self.input, self.weights, self.accumulator), (4, 3, 4)):
+            return False
+        n, height, width, channels = _shape(self.input)
+        rows, columns, depth = _shape(self.weights)
+        out_n, out_height, out_width, out_channels = _shape(self.accumulator)
+        return (
+            check_extent(self, "batch of input and accumulator differ", n, out_n)
+            and check_extent(self, "channels of input and weights differ", channels, depth)
+            and check_extent(self, "channels of input and accumulator differ", channels, out_channels)
+            and _check_window(self, (height, width), (out_height, out_width), (rows, columns))
+        )
+
+
+class MatmulOp(Npu.Operation, name="matmul", traits=[AccumulateEffects]):
+    """accumulator[m,no,ni] += sum over c of lhs[m,c] * rhs[no,c,ni]."""
+
+    lhs: ext.Operand[Any]
+    rhs: ext.Operand[Any]
+    accumulator: ext.Operand[Any]
+
+    def verify_invariants(self) -> bool:
+        names = ("lhs", "rhs", "accumulator")
+        if not _check_contraction(self, (self.lhs, self.rhs, self.accumulator), (2, 3, 3), names):
+            return False
+        rows, depth = _shape(self.lhs)
+        blocks, rhs_depth, block = _shape(self.rhs)
+        out_rows, out_blocks, out_block = _shape(self.accumulator)
+        return (
+            check_extent(self, "rows of lhs and accumulator differ", rows, out_rows)
+            and check_extent(self, "depth of lhs and rhs differ", depth, rhs_depth)
+            and check_extent(self, "column blocks of rhs and accumulator differ", blocks, out_blocks)
+            and check_extent(self, "block size of rhs and accumulator differ", block, out_block)
+        )
+
+
+class Pool2DOp(Npu.Operation, name="pool2d", traits=[AccumulateEffects]):
+    """accumulator[n,y,x,c] = kind(accumulator[n,y,x,c], input[n, y*sy + r*dy, x*sx + s*dx, c] over the window)."""
+
+    input: ext.Operand[Any]
+    accumulator: ext.Operand[Any]
+    kind: ir.StringAttr
+    window: DenseArrayAttr
+    strides: DenseArrayAttr
+    dilations: DenseArrayAttr
+
+    def verify_invariants(self) -> bool:
+        if self.kind.value not in POOL_KINDS:
+            return error(self, f"'kind' must be one of {', '.join(POOL_KINDS)}, got '{self.kind.value}'")
+        operands, names = (self.input, self.accumulator), ("input", "accumulator")
+        if not _check_contraction(self, operands, (4, 4), names):
+            return False
+        n, height, width, channels = _shape(self.input)
+        out_n, out_height, out_width, out_channels = _shape(self.accumulator)
+        window = list(self.window)
+        return (
+            check_extent(self, "batch of input and accumulator differ", n, out_n)
+            and check_extent(self, "channels of input and accumulator differ", channels, out_channels)
+            and check_positive(self, "window", window, 2)
+            and _check_window(self, (height, width), (out_height, out_width), window)
+        )
+
+
+def _shape(value: ir.Value) -> list[int]:
+    return list(ir.MemRefType(value.type).shape)
+
+
+def _check_contraction(
+    op: ir.OpView,
+    operands: Sequence[ir.Value],
+    ranks: Sequence[int],
+    names: Sequence[str] = ("input", "weights", "accumulator"),
+) -> bool:
+    for operand, rank, name in zip(operands, ranks, names):
+        if not check_memref(op, operand, name, rank):
+            return False
+    for operand, name in zip(operands[:-1], names):
+        if not check_space(op, operand, name, SRAM):
+            return False
+    return check_space(op, operands[-1], names[-1], ACC) and check_same_element_type(op, operands, names)
+
+
+def _check_window(
+    op: ir.OpView, extents: Sequence[int], outputs: Sequence[int], window: Sequence[int]
+) -> bool:
+    strides, dilations = list(op.strides), list(op.dilations)
+    return (
+        check_positive(op, "strides", strides, 2)
+        and check_positive(op, "dilations", dilations, 2)
+        and check_halo(op, extents, outputs, window, strides, dilations)
+    )

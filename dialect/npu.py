@@ -1,0 +1,45 @@
+"""The npu dialect: table of contents.
+
+Everything that must exist before the dialect is loaded is imported here.
+"""
+
+from mlir_npu.dialect.attributes import (
+    ACC,
+    DRAM,
+    SRAM,
+    SpaceAttr,
+    TargetAttr,
+    TokenType,
+    space_attr,
+    space_of,
+    with_space,
+)
+from mlir_npu.dialect.base import Npu
+from mlir_npu.dialect.compute import Conv2DOp, DepthwiseConv2DOp, MatmulOp, Pool2DOp
+from mlir_npu.dialect.movement import BarrierOp, DmaStartOp, DmaWaitOp, FillOp
+from mlir_npu.dialect.vector_unit import DrainOp, EltwiseOp, ReduceOp, YieldOp
+
+__all__ = [
+    "ACC",
+    "DRAM",
+    "SRAM",
+    "BarrierOp",
+    "Conv2DOp",
+    "DepthwiseConv2DOp",
+    "DmaStartOp",
+    "DmaWaitOp",
+    "DrainOp",
+    "EltwiseOp",
+    "FillOp",
+    "MatmulOp",
+    "Npu",
+    "Pool2DOp",
+    "ReduceOp",
+    "SpaceAttr",
+    "TargetAttr",
+    "TokenType",
+    "YieldOp",
+    "space_attr",
+    "space_of",
+    "with_space",
+]

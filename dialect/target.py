@@ -1,0 +1,193 @@
+"""What a target machine is: memories, units and rates, read from TOML into frozen dataclasses.
+
+A target travels with the IR as the module attribute `npu.target = #npu.target<{...}>`, so that a dumped
+module says for which machine it was scheduled and passes need no options to find out.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from dataclasses import dataclass, fields, is_dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from mlir_npu.dialect.bindings import ir
+from mlir_npu.dialect.host_cpu import describe_host_cpu
+
+ATTRIBUTE_NAME = "npu.target"
+LARGEST = 1 << 40
+
+
+class TargetError(ValueError):
+    """A target that does not exist, or a target file with a bad key or value."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """One on-chip memory. bytes: capacity; alignment: of every buffer in it, in bytes."""
+
+    bytes: int
+    alignment: int
+
+
+@dataclass(frozen=True)
+class VectorUnit:
+    """lanes: f32 elements per vector; registers: architectural vector registers."""
+
+    lanes: int
+    registers: int
+
+
+@dataclass(frozen=True)
+class MatrixUnit:
+    """rows x cols cells, each `macs_per_cell` f32 multiply-accumulates per cycle."""
+
+    rows: int
+    cols: int
+    macs_per_cell: int
+
+
+@dataclass(frozen=True)
+class Dma:
+    """channels per direction; setup_cycles per transfer; bytes_per_cycle per channel; max_rank of a move."""
+
+    channels: int
+    setup_cycles: int
+    bytes_per_cycle: int
+    max_rank: int
+
+
+@dataclass(frozen=True)
+class Target:
+    """A machine. `cached`: sram is a CPU cache, so a move that would only copy may be left out."""
+
+    name: str
+    description: str
+    cached: bool
+    cores: int
+    clock_hz: int
+    sram: Memory
+    acc: Memory
+    vector: VectorUnit
+    matrix: MatrixUnit
+    dma: Dma
+
+    def to_attribute(self, context: ir.Context) -> ir.Attribute:
+        """`#npu.target<{...}>` with every number of the target."""
+        return ir.Attribute.parse(f"#npu.target<{_to_dictionary(self)}>", context)
+
+    @staticmethod
+    def from_attribute(attribute: ir.Attribute) -> Target:
+        """The target that `to_attribute` wrote."""
+        from mlir_npu.dialect.attributes import TargetAttr
+
+        return _from_dictionary(ir.DictAttr(TargetAttr(attribute).properties), Target)
+
+
+def available_targets() -> list[str]:
+    """Names of the targets that ship with the package."""
+    files = resources.files("mlir_npu.dialect.targets").iterdir()
+    return sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml"))
+
+
+def load_target(name_or_path: str | Path) -> Target:
+    """A shipped target by name, or any TOML file by path. Raises TargetError."""
+    text, origin = _read(str(name_or_path))
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise TargetError(f"target {origin}: {error}") from None
+    if table.pop("detect", False):
+        table = _overlay(describe_host_cpu(), table)
+    return _from_table(table, Target, origin, "")
+
+
+def target_of(module: ir.Operation) -> Target:
+    """The target of a module; a located diagnostic and TargetError if it has none."""
+    if ATTRIBUTE_NAME not in module.attributes:
+        message = "the module has no npu.target attribute; add one, or pass --target to npu-opt"
+        module.location.emit_error(message)
+        raise TargetError(message)
+    return Target.from_attribute(module.attributes[ATTRIBUTE_NAME])
+
+
+def set_target(module: ir.Operation, target: Target) -> None:
+    """Write `target` into the module."""
+    module.attributes[ATTRIBUTE_NAME] = target.to_attribute(module.context)
+
+
+def _read(name_or_path: str) -> tuple[str, str]:
+    if name_or_path in available_targets():
+        file = resources.files("mlir_npu.dialect.targets") / f"{name_or_path}.toml"
+        return file.read_text(), f"'{name_or_path}'"
+    path = Path(name_or_path)
+    if path.suffix == ".toml" and path.is_file():
+        return path.read_text(), f"file '{path}'"
+    near = difflib.get_close_matches(name_or_path, available_targets(), n=1)
+    hint = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(available_targets())}"
+    raise TargetError(f"no target is called '{name_or_path}' and no .toml file is there; {hint}")
+
+
+def _overlay(base: dict[str, Any], top: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in top.items():
+        nested = isinstance(value, dict) and isinstance(merged.get(key), dict)
+        merged[key] = _overlay(merged[key], value) if nested else value
+    return merged
+
+
+def _from_table(table: dict[str, Any], kind: type, origin: str, prefix: str) -> Any:
+    hints = get_type_hints(kind)
+    known = [field.name for field in fields(kind)]
+    for key in table:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            hint = f"did you mean '{prefix}{near[0]}'?" if near else f"known: {', '.join(known)}"
+            raise TargetError(f"target {origin}: unknown key '{prefix}{key}'; {hint}")
+    missing = [key for key in known if key not in table]
+    if missing:
+        raise TargetError(f"target {origin}: missing key '{prefix}{missing[0]}'")
+    values = {key: _value(table[key], hints[key], origin, prefix + key) for key in known}
+    return kind(**values)
+
+
+def _value(value: Any, kind: type, origin: str, key: str) -> Any:
+    if is_dataclass(kind):
+        if not isinstance(value, dict):
+            raise TargetError(f"target {origin}: '{key}' must be a table, got {value!r}")
+        return _from_table(value, kind, origin, key + ".")
+    if kind is int:
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST:
+            raise TargetError(
+                f"target {origin}: '{key}' must be an integer in [1, {LARGEST}], got {value!r}"
+            )
+        return value
+    if not isinstance(value, kind):
+        raise TargetError(f"target {origin}: '{key}' must be a {kind.__name__}, got {value!r}")
+    return value
+
+
+def _to_dictionary(value: Any) -> str:
+    if is_dataclass(value):
+        items = (f"{f.name} = {_to_dictionary(getattr(value, f.name))}" for f in fields(value))
+        return "{" + ", ".join(items) + "}"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int):
+        return f"{value} : i64"
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _from_dictionary(attribute: ir.DictAttr, kind: type) -> Any:
+    hints = get_type_hints(kind)
+    values = {}
+    for field in fields(kind):
+        item = attribute[field.name]
+        nested = is_dataclass(hints[field.name])
+        values[field.name] = (
+            _from_dictionary(ir.DictAttr(item), hints[field.name]) if nested else item.value
+        )
+    return kind(**values)
