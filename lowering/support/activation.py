@@ -15,14 +15,20 @@ from mlir_npu.lowering.support.rules import arguments, rule
     "aten.silu.default",
     "aten.hardswish.default",
     "aten.hardsigmoid.default",
-    "aten.elu.default",
     "aten.softplus.default",
     "aten.mish.default",
 )
 def activation(node: fx.Node) -> str | None:
-    """relu, leaky_relu, sigmoid, tanh, silu, hardswish, hardsigmoid, elu (and selu, celu), softplus and
-    mish of any shape. NaN and infinities come out as in eager."""
+    """relu, leaky_relu, sigmoid, tanh, silu, hardswish, hardsigmoid, softplus and mish of any shape. NaN
+    and infinities come out as in eager."""
     return None
+
+
+@rule("aten.elu.default")
+def elu(node: fx.Node) -> str | None:
+    """elu, selu and celu with a positive scale of the input."""
+    scale = arguments(node)["input_scale"]
+    return None if scale > 0 else f"input_scale={scale} is not positive"
 
 
 @rule("aten.gelu.default")
