@@ -16,6 +16,10 @@ from mlir_npu.dialect.bindings import PassManager, ir
 from mlir_npu.passes.registry import OptionError, PassFailure, all_passes, find_pass, parse_options
 
 
+# Diagnostics attached to exceptions carry plain locations, of which only the text tells the line.
+_FILE_LINE = re.compile(r'":(\d+):\d+')
+
+
 class PipelineError(ValueError):
     """The pipeline text is wrong: syntax, an unknown pass, an unknown option."""
 
@@ -169,16 +173,24 @@ def _run_leaf(module: ir.Module, element: PipelineElement, anchors: tuple[str, .
             ours.function(anchor, options)
         module.operation.verify()
     except (ir.MLIRError, PassFailure) as error:
-        unlocated = Diagnostic("error", "loc(unknown)", None, str(error))
-        raise PipelineFailure(element.name, diagnostics or [unlocated]) from error
+        raise PipelineFailure(element.name, diagnostics or as_diagnostics(error)) from error
     finally:
         module.context.emit_error_diagnostics = emitting
         handler.detach()
 
 
-def _collect(diagnostic: ir.Diagnostic, into: list[Diagnostic]) -> bool:
+def as_diagnostics(error: Exception) -> list[Diagnostic]:
+    """What an exception of the bindings says, as diagnostics; never empty."""
+    diagnostics: list[Diagnostic] = []
+    for diagnostic in getattr(error, "error_diagnostics", ()):
+        _collect(diagnostic, diagnostics)
+    return diagnostics or [Diagnostic("error", "loc(unknown)", None, str(error))]
+
+
+def _collect(diagnostic: ir.Diagnostic | ir.DiagnosticInfo, into: list[Diagnostic]) -> bool:
     severity = str(diagnostic.severity).rsplit(".", 1)[-1].lower()
-    line = getattr(diagnostic.location, "start_line", None)
+    match = _FILE_LINE.search(str(diagnostic.location))
+    line = int(match.group(1)) if match else None
     into.append(Diagnostic(severity, str(diagnostic.location), line, diagnostic.message))
     for note in diagnostic.notes:
         _collect(note, into)

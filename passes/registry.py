@@ -24,7 +24,7 @@ from typing import Any, NoReturn, get_type_hints
 
 from mlir_npu.dialect.bindings import ir
 
-_INFRASTRUCTURE = frozenset({"registry", "pass_manager", "pipelines", "verify_stage"})
+_INFRASTRUCTURE = frozenset({"registry", "pass_manager", "opt_driver", "pipelines", "verify_stage"})
 _PASSES: dict[str, Pass] = {}
 
 
