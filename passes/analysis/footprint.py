@@ -1,0 +1,128 @@
+"""What a kernel touches, and how many bytes a tile of it occupies on chip.
+
+Pure Python, no IR. A `KernelShape` lists the loops of a kernel and one `Access` per operand. The
+extent of an operand along one of its dimensions is a linear form of the loops, so a tile of sizes
+t needs `1 + sum(coefficient * (t - 1))` elements there: for a convolution input this is the halo
+formula `(out - 1) * stride + (k - 1) * dilation + 1`.
+"""
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+SPACES = ("sram", "acc")
+
+
+@dataclass(frozen=True)
+class Loop:
+    """One loop: its extent and how it may be tiled.
+
+    `granule`: a tile is a divisor of the extent and a multiple of this (the whole extent always is
+    allowed). `forced`: the only allowed tile, or None.
+    """
+
+    name: str
+    extent: int
+    reduction: bool = False
+    granule: int = 1
+    forced: int | None = None
+
+    def tiles(self) -> tuple[int, ...]:
+        """Allowed tile sizes, ascending."""
+        if self.forced is not None:
+            return (self.forced,)
+        divisors = (d for d in range(1, self.extent + 1) if self.extent % d == 0)
+        return tuple(d for d in divisors if d % self.granule == 0 or d == self.extent)
+
+
+@dataclass(frozen=True)
+class Access:
+    """An operand: per dimension the pairs (loop, coefficient) that index it, and where it lives.
+
+    `padded`: it is read through a pad, so that its tile is written by a padding move.
+    """
+
+    name: str
+    dims: tuple[tuple[tuple[int, int], ...], ...]
+    element_bytes: int
+    space: str = "sram"
+    written: bool = False
+    padded: bool = False
+
+    def elements(self, tile: Sequence[int]) -> int:
+        return prod(
+            1 + sum(coefficient * (tile[loop] - 1) for loop, coefficient in dim)
+            for dim in self.dims
+        )
+
+    def bytes(self, tile: Sequence[int]) -> int:
+        return self.elements(tile) * self.element_bytes
+
+    def depends_on(self, loop: int) -> bool:
+        return any(loop == used for dim in self.dims for used, _ in dim)
+
+
+@dataclass(frozen=True)
+class KernelShape:
+    """Loops and operands of one kernel.
+
+    `unit`: "matrix" when its root contracts channels, else "vector". `rows` and `columns` name the
+    loops that the matrix unit takes as its input and output channels. `operations` counts the
+    scalar operations of the bodies per point of all loops. `spatial`: the loops over image rows or
+    matrix rows, whose split keeps every other operand's tile whole.
+    """
+
+    loops: tuple[Loop, ...]
+    accesses: tuple[Access, ...]
+    unit: str = "vector"
+    rows: tuple[int, ...] = ()
+    columns: tuple[int, ...] = ()
+    operations: int = 1
+    spatial: tuple[int, ...] = field(default=())
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        return tuple(loop.extent for loop in self.loops)
+
+    @property
+    def parallel(self) -> tuple[int, ...]:
+        return tuple(i for i, loop in enumerate(self.loops) if not loop.reduction)
+
+    @property
+    def reductions(self) -> tuple[int, ...]:
+        return tuple(i for i, loop in enumerate(self.loops) if loop.reduction)
+
+    def points(self) -> int:
+        return prod(self.extents)
+
+    def tile_count(self, tile: Sequence[int], loops: Sequence[int] | None = None) -> int:
+        chosen = range(len(self.loops)) if loops is None else loops
+        return prod(self.loops[i].extent // tile[i] for i in chosen)
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Bytes of one tile per operand and per memory, each operand once per buffer of its own."""
+
+    buffers: Mapping[str, int]
+    sram: int
+    acc: int
+
+    def largest(self, count: int = 3) -> list[tuple[str, int]]:
+        return sorted(self.buffers.items(), key=lambda item: (-item[1], item[0]))[:count]
+
+
+def footprint(
+    shape: KernelShape,
+    tile: Sequence[int],
+    alignments: Mapping[str, int],
+    copies: Mapping[str, int] | None = None,
+) -> Footprint:
+    """Bytes that a tile needs; `copies` gives operands more than one buffer (default one each)."""
+    copies = copies or {}
+    buffers, totals = {}, dict.fromkeys(SPACES, 0)
+    for access in shape.accesses:
+        alignment = alignments[access.space]
+        size = -(-access.bytes(tile) // alignment) * alignment * copies.get(access.name, 1)
+        buffers[access.name] = size
+        totals[access.space] += size
+    return Footprint(buffers, totals["sram"], totals["acc"])

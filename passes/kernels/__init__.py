@@ -1,0 +1,1 @@
+"""Questions that several passes ask about kernel functions. No pass lives here."""

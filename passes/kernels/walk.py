@@ -1,0 +1,117 @@
+"""Small readers of IR: functions, kernels, nested operations, uses, attributes."""
+from mlir_npu.dialect.bindings import ir
+
+KERNEL = "npu.kernel"
+ROLE = "npu.role"
+
+
+def nested(root: ir.Operation, *names: str) -> list[ir.Operation]:
+    """Operations below `root` in program order, outer before inner; only those called `names`."""
+    found = []
+
+    def visit(op: ir.Operation) -> None:
+        for region in op.regions:
+            for block in region.blocks:
+                for child in block.operations:
+                    operation = child.operation
+                    if not names or operation.name in names:
+                        found.append(operation)
+                    visit(operation)
+
+    visit(root.operation)
+    return found
+
+
+def functions(module: ir.Operation) -> list[ir.Operation]:
+    """The functions with a body, in order."""
+    top = module.operation.regions[0].blocks[0].operations
+    return [op.operation for op in top if op.operation.name == "func.func" and op.regions[0].blocks]
+
+
+def kernels(module: ir.Operation) -> list[ir.Operation]:
+    return [function for function in functions(module) if KERNEL in function.attributes]
+
+
+def entry(function: ir.Operation) -> ir.Block:
+    return function.regions[0].blocks[0]
+
+
+def terminator(block: ir.Block) -> ir.Operation:
+    return list(block.operations)[-1].operation
+
+
+def symbol(function: ir.Operation) -> str:
+    return ir.StringAttr(function.attributes["sym_name"]).value
+
+
+def calls(module: ir.Operation, callee: str) -> list[ir.Operation]:
+    """Every call of the function `callee`."""
+    return [op for op in nested(module, "func.call") if called(op) == callee]
+
+
+def called(call: ir.Operation) -> str:
+    return ir.FlatSymbolRefAttr(call.attributes["callee"]).value
+
+
+def users(value: ir.Value) -> list[ir.Operation]:
+    """Operations that use `value`, each once."""
+    found = []
+    for use in value.uses:
+        operation = use.owner.operation
+        if operation not in found:
+            found.append(operation)
+    return found
+
+
+def definition(value: ir.Value) -> ir.Operation | None:
+    """The operation that makes `value`; None for a block argument."""
+    return None if isinstance(value.owner, ir.Block) else value.owner.operation
+
+
+def string(op: ir.Operation, name: str) -> str | None:
+    return ir.StringAttr(op.attributes[name]).value if name in op.attributes else None
+
+
+def integers(op: ir.Operation, name: str) -> tuple[int, ...]:
+    """A dense integer array or a dense elements attribute, as a tuple."""
+    return tuple(int(v) for v in op.attributes[name])
+
+
+def constant_of(value: ir.Value) -> ir.Attribute | None:
+    """The attribute of the `arith.constant` that makes `value`, or None."""
+    made_by = definition(value)
+    if made_by is None or made_by.name != "arith.constant":
+        return None
+    return made_by.attributes["value"]
+
+
+def set_type(function: ir.Operation) -> None:
+    """Make the function type agree with the entry block's arguments; the results stay."""
+    results = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value).results
+    inputs = [argument.type for argument in entry(function).arguments]
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, results))
+
+
+def argument_roles(function: ir.Operation) -> list[str | None]:
+    """`npu.role` of every argument, None where it has none."""
+    count = len(entry(function).arguments)
+    if "arg_attrs" not in function.attributes:
+        return [None] * count
+    roles = []
+    for attributes in ir.ArrayAttr(function.attributes["arg_attrs"]):
+        named = ir.DictAttr(attributes)
+        roles.append(ir.StringAttr(named[ROLE]).value if ROLE in named else None)
+    return roles + [None] * (count - len(roles))
+
+
+def add_argument(function: ir.Operation, type_: ir.Type, role: str | None = None) -> ir.Value:
+    """Append an argument, with its role, to a function; the caller adapts the calls."""
+    before = len(entry(function).arguments)
+    attributes = [ir.DictAttr.get({})] * before
+    if "arg_attrs" in function.attributes:
+        attributes = list(ir.ArrayAttr(function.attributes["arg_attrs"]))
+    own = {ROLE: ir.StringAttr.get(role)} if role else {}
+    argument = entry(function).add_argument(type_, function.location)
+    function.attributes["arg_attrs"] = ir.ArrayAttr.get([*attributes, ir.DictAttr.get(own)])
+    set_type(function)
+    return argument
