@@ -59,33 +59,36 @@ def run(title: str, command: list[str], report: Path) -> tuple[int, Counts]:
     return code, counts
 
 
+def lit(options: argparse.Namespace, report: Path) -> list[str]:
+    program = str(Path(sys.executable).with_name("lit"))
+    return [program, "-sv", "-j", options.jobs, "--xunit-xml-output", str(report), str(LIT_TESTS)]
+
+
+def pytest(options: argparse.Namespace, rest: list[str], report: Path) -> list[str]:
+    flags = ["--fast"] * options.fast + ["--slow"] * options.slow
+    program = [sys.executable, "-m", "pytest", "-n", options.jobs, f"--junitxml={report}"]
+    return [*program, *flags, *rest]
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="scripts/test",
-        description="Runs lit and pytest. Unknown arguments go to pytest; with any path or -k "
-        "among them, only pytest runs.",
+        description="Runs lit and pytest. All other arguments go to pytest.",
     )
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--fast", action="store_true", help="leave out the real networks")
     size.add_argument("--slow", action="store_true", help="run the slow tests too")
+    parser.add_argument("--only", choices=("lit", "pytest"), help="run only one of the two")
     parser.add_argument("-n", "--jobs", default=str(os.cpu_count() or 1), help="processes")
     options, rest = parser.parse_known_args(arguments)
-    selective = "-k" in rest or any(Path(a.split("::")[0]).exists() for a in rest)
 
     total, codes = Counts(), []
     with tempfile.TemporaryDirectory() as folder:
-        if not selective:
-            report = Path(folder) / "lit.xml"
-            lit = [str(Path(sys.executable).with_name("lit")), "-sv", "-j", options.jobs]
-            code, counts = run(
-                "lit", [*lit, "--xunit-xml-output", str(report), str(LIT_TESTS)], report
-            )
+        for runner in (options.only,) if options.only else ("lit", "pytest"):
+            report = Path(folder) / f"{runner}.xml"
+            command = lit(options, report) if runner == "lit" else pytest(options, rest, report)
+            code, counts = run(runner, command, report)
             total, codes = total + counts, [*codes, code]
-        report = Path(folder) / "pytest.xml"
-        pytest = [sys.executable, "-m", "pytest", "-n", options.jobs, f"--junitxml={report}"]
-        pytest += ["--fast"] * options.fast + ["--slow"] * options.slow
-        code, counts = run("pytest", [*pytest, *rest], report)
-        total, codes = total + counts, [*codes, code]
 
     failed = any(codes) or total.failed or not total.passed
     print(f"\n{total}")

@@ -32,12 +32,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 target = copy / source.relative_to(ROOT)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(source.read_bytes())
-    subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-        + ["--wheel-dir", str(out), str(copy)],
-        check=True,
-        cwd=out,
-    )
+    build = ["--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(out), str(copy)]
+    subprocess.run([sys.executable, "-m", "pip", "wheel", *build], check=True, cwd=out)
     (built,) = out.glob("*.whl")
     return built
 
@@ -52,7 +48,10 @@ def test_wheel_holds_mlir_npu_and_metadata_only(wheel: Path) -> None:
         if source.suffix in (".py", ".toml")
     }
     assert code == sources
-    assert {name.split("/")[0] for name in names} == {"mlir_npu", wheel.stem.split("-py3")[0] + ".dist-info"}
+    assert {name.split("/")[0] for name in names} == {
+        "mlir_npu",
+        wheel.stem.split("-py3")[0] + ".dist-info",
+    }
 
 
 def test_wheel_works_away_from_the_checkout(wheel: Path, tmp_path: Path) -> None:
