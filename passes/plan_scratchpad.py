@@ -1,0 +1,162 @@
+"""Give every on-chip buffer of a kernel an offset in one scratchpad, passed as the last argument.
+
+Buffers whose lives do not meet share memory (`analysis/memory_plan.py`); the plan is checked by the
+independent verifier and against the target's capacity, unless the scratchpad is a cache. The sram
+part of the scratchpad comes first, the acc part behind it. All kernels take a scratchpad of the same
+size, the largest, so that their callers pass one block on; `npu.memory` records what each one uses.
+
+Before:
+    func.func private @k(%x: memref<64xf32>) attributes {npu.kernel = "eltwise"} {
+      %a = memref.alloc() : memref<64xf32, #npu.space<"sram">> ... }
+After:
+    func.func private @k(%x: memref<64xf32>, %scratch: memref<256xi8> {npu.role = "scratch"})
+        attributes {npu.kernel = "eltwise", npu.memory = {acc_bytes = 0, sram_bytes = 256}} {
+      %s = memref.memory_space_cast %scratch : memref<256xi8> to memref<256xi8, #npu.space<"sram">>
+      %a = memref.view %s[%c0][] : ... to memref<64xf32, #npu.space<"sram">> ... }
+"""
+from dataclasses import dataclass
+from math import prod
+
+from mlir_npu.dialect.attributes import ACC, SRAM, space_of, with_space
+from mlir_npu.dialect.bindings import arith, func, ir, memref
+from mlir_npu.dialect.target import Memory, Target, target_of
+from mlir_npu.passes.analysis import memory_plan
+from mlir_npu.passes.kernels.liveness import Steps
+from mlir_npu.passes.kernels.walk import (
+    add_argument,
+    argument_roles,
+    called,
+    entry,
+    kernels,
+    nested,
+    string,
+    symbol,
+)
+from mlir_npu.passes.registry import NoOptions, fail, register_pass
+
+MEMORY = "npu.memory"
+SCRATCH = "scratch"
+BLOCK_ALIGNMENT = 64
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """The buffers of one memory of one kernel and their offsets."""
+
+    allocations: tuple[ir.Operation, ...]
+    offsets: tuple[int, ...]
+    bytes: int
+
+
+@register_pass("plan-scratchpad")
+def plan_scratchpad(module: ir.Operation, options: NoOptions) -> None:
+    todo = [kernel for kernel in kernels(module) if SCRATCH not in argument_roles(kernel)]
+    if not todo:
+        return
+    target = target_of(module)
+    plans = [_plan(kernel, target) for kernel in todo]
+    sizes = [_acc_start(plan) + plan[ACC].bytes for plan in plans]
+    size = memory_plan.align(max(1, *sizes), BLOCK_ALIGNMENT)
+    for kernel, plan in zip(todo, plans):
+        _place(kernel, plan, size)
+    _pass_scratch(module, {symbol(kernel) for kernel in todo}, size)
+
+
+def _plan(kernel: ir.Operation, target: Target) -> dict[str, _Placed]:
+    steps = Steps(kernel)
+    memories = {SRAM: target.sram, ACC: target.acc}
+    return {
+        space: _plan_memory(kernel, space, memory, steps, target.cached)
+        for space, memory in memories.items()
+    }
+
+
+def _plan_memory(
+    kernel: ir.Operation, space: str, memory: Memory, steps: Steps, cached: bool
+) -> _Placed:
+    found = [op for op in nested(kernel, "memref.alloc") if space_of(op.results[0].type) == space]
+    requests = [
+        memory_plan.Request(f"{i}: {op.results[0].type}", bytes_of(op), *steps.life(op))
+        for i, op in enumerate(found)
+    ]
+    try:
+        plan = memory_plan.plan(requests, memory.alignment, None if cached else memory.bytes)
+    except memory_plan.Overflow as error:
+        kind = string(kernel, "npu.kernel")
+        fail(kernel, f"{kind} kernel '{symbol(kernel)}': {space} {error}; use a smaller tile")
+    faults = memory_plan.verify(requests, plan.offsets, memory.alignment, plan.bytes)
+    if faults:
+        fail(kernel, f"{space} plan of '{symbol(kernel)}' is wrong: {'; '.join(faults)}")
+    offsets = tuple(plan.offsets[request.name] for request in requests)
+    return _Placed(tuple(found), offsets, plan.bytes)
+
+
+def bytes_of(allocation: ir.Operation) -> int:
+    type_ = ir.MemRefType(allocation.results[0].type)
+    if not type_.has_static_shape:
+        fail(allocation, f"a buffer must have a static shape, got {type_}")
+    return prod(type_.shape) * max(1, type_.element_type.width // 8)
+
+
+def _acc_start(plan: dict[str, _Placed]) -> int:
+    return memory_plan.align(plan[SRAM].bytes, BLOCK_ALIGNMENT)
+
+
+def _place(kernel: ir.Operation, plan: dict[str, _Placed], size: int) -> None:
+    byte = ir.IntegerType.get_signless(8)
+    scratch = add_argument(kernel, ir.MemRefType.get([size], byte), SCRATCH)
+    starts = {SRAM: 0, ACC: _acc_start(plan)}
+    with ir.InsertionPoint.at_block_begin(entry(kernel)), kernel.location:
+        for space, placed in plan.items():
+            if placed.allocations:
+                in_space = memref.MemorySpaceCastOp(with_space(scratch.type, space), scratch)
+                _view_all(placed, in_space.result, starts[space])
+    i64 = ir.IntegerType.get_signless(64)
+    used = {f"{space}_bytes": ir.IntegerAttr.get(i64, plan[space].bytes) for space in plan}
+    kernel.attributes[MEMORY] = ir.DictAttr.get(used)
+
+
+def _view_all(placed: _Placed, memory: ir.Value, start: int) -> None:
+    for allocation, offset in zip(placed.allocations, placed.offsets):
+        replace_by_view(allocation, memory, start + offset)
+
+
+def replace_by_view(allocation: ir.Operation, memory: ir.Value, offset: int) -> None:
+    """Make a buffer a view of `memory` at `offset` bytes; built at the insertion point."""
+    shift = arith.ConstantOp(ir.IndexType.get(), offset)
+    view = memref.ViewOp(allocation.results[0].type, memory, shift, [], loc=allocation.location)
+    allocation.results[0].replace_all_uses_with(view.result)
+    allocation.erase()
+
+
+def _pass_scratch(module: ir.Operation, names: set[str], size: int) -> None:
+    """Callers allocate the scratchpad once and pass it on."""
+    blocks: dict[ir.Block, ir.Value] = {}
+    for call in nested(module, "func.call"):
+        if called(call) not in names:
+            continue
+        top = entry(_function_of(call))
+        if top not in blocks:
+            blocks[top] = _allocate_scratch(top, size, call.location)
+        with ir.InsertionPoint(call), call.location:
+            callee = ir.FlatSymbolRefAttr(call.attributes["callee"])
+            func.CallOp([], callee, [*call.operands, blocks[top]])
+        call.erase()
+
+
+def _function_of(op: ir.Operation) -> ir.Operation:
+    while op.name != "func.func":
+        op = op.parent.operation
+    return op
+
+
+def _allocate_scratch(block: ir.Block, size: int, location: ir.Location) -> ir.Value:
+    byte = ir.IntegerType.get_signless(8)
+    with ir.InsertionPoint.at_block_begin(block), location:
+        allocation = memref.AllocOp(
+            ir.MemRefType.get([size], byte), [], [], alignment=BLOCK_ALIGNMENT
+        )
+    allocation.operation.attributes["npu.role"] = ir.StringAttr.get(SCRATCH)
+    return allocation.result
+
+
