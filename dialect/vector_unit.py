@@ -12,6 +12,7 @@ from mlir_npu.dialect.attributes import ACC, SRAM
 from mlir_npu.dialect.base import Npu
 from mlir_npu.dialect.bindings import ext, ir
 from mlir_npu.dialect.checks import DYNAMIC, check_memref, check_segments, check_space, error
+from mlir_npu.dialect.input_slots import INPUT_SLOTS, MAX_INPUTS, with_input_list
 from mlir_npu.dialect.effects import AccumulateEffects, OverwriteEffects
 
 ITERATOR_KINDS = ("parallel", "reduction")
@@ -23,16 +24,17 @@ class YieldOp(Npu.Operation, name="yield", traits=[ir.IsTerminatorTrait]):
     values: Sequence[ext.Operand[Any]]
 
 
+@with_input_list
 class EltwiseOp(Npu.Operation, name="eltwise", traits=[OverwriteEffects]):
     """output[map(i)] = region(inputs[map(i)]...) for every point i of an all-parallel iteration space."""
 
-    inputs: Sequence[ext.Operand[Any]]
+    __annotations__.update(INPUT_SLOTS)
     output: ext.Operand[Any]
     indexing_maps: ir.ArrayAttr
     body: ir.Region
 
     def verify_invariants(self) -> bool:
-        if not check_segments(self, 2):
+        if not check_segments(self, MAX_INPUTS + 1):
             return False
         operands = [*self.inputs, self.output]
         return _check_operands(self, operands, SRAM) and check_domain(self, operands)
@@ -41,17 +43,18 @@ class EltwiseOp(Npu.Operation, name="eltwise", traits=[OverwriteEffects]):
         return _check_body(self, [*self.inputs, self.output])
 
 
+@with_input_list
 class ReduceOp(Npu.Operation, name="reduce", traits=[AccumulateEffects]):
     """output[map(i)] = region(inputs[map(i)]..., output[map(i)]) over parallel and reduction dimensions."""
 
-    inputs: Sequence[ext.Operand[Any]]
+    __annotations__.update(INPUT_SLOTS)
     output: ext.Operand[Any]
     indexing_maps: ir.ArrayAttr
     iterator_types: ir.ArrayAttr
     body: ir.Region
 
     def verify_invariants(self) -> bool:
-        if not check_segments(self, 2):
+        if not check_segments(self, MAX_INPUTS + 1):
             return False
         operands = [*self.inputs, self.output]
         kinds = [ir.StringAttr(kind).value for kind in self.iterator_types]
@@ -68,17 +71,18 @@ class ReduceOp(Npu.Operation, name="reduce", traits=[AccumulateEffects]):
         return _check_body(self, [*self.inputs, self.output])
 
 
+@with_input_list
 class DrainOp(Npu.Operation, name="drain", traits=[OverwriteEffects]):
     """output[map(i)] = region(accumulator[map(i)], inputs[map(i)]...): the way out of the accumulators."""
 
     accumulator: ext.Operand[Any]
-    inputs: Sequence[ext.Operand[Any]]
+    __annotations__.update(INPUT_SLOTS)
     output: ext.Operand[Any]
     indexing_maps: ir.ArrayAttr
     body: ir.Region
 
     def verify_invariants(self) -> bool:
-        if not check_segments(self, 3):
+        if not check_segments(self, MAX_INPUTS + 2):
             return False
         operands = [self.accumulator, *self.inputs, self.output]
         return (

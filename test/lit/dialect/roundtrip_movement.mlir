@@ -33,19 +33,19 @@ func.func @region_ops(%a: memref<4x8xf32, #npu.space<"acc">>, %x: memref<4x8xf32
   ^bb0(%l: f32, %r: f32, %old: f32):
     %s = arith.addf %l, %r : f32
     "npu.yield"(%s) : (f32) -> ()
-  }) {indexing_maps = [#id, #row, #id], operandSegmentSizes = array<i32: 2, 1>}
+  }) {indexing_maps = [#id, #row, #id], operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 1>}
     : (memref<4x8xf32, #npu.space<"sram">>, memref<8xf32, #npu.space<"sram">>, memref<4x8xf32, #npu.space<"sram">>) -> ()
   "npu.drain"(%a, %x, %o) ({
   ^bb0(%acc: f32, %l: f32, %old: f32):
     %s = arith.addf %acc, %l : f32
     "npu.yield"(%s) : (f32) -> ()
-  }) {indexing_maps = [#id, #id, #id], operandSegmentSizes = array<i32: 1, 1, 1>}
+  }) {indexing_maps = [#id, #id, #id], operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 1>}
     : (memref<4x8xf32, #npu.space<"acc">>, memref<4x8xf32, #npu.space<"sram">>, memref<4x8xf32, #npu.space<"sram">>) -> ()
   "npu.reduce"(%x, %v) ({
   ^bb0(%l: f32, %old: f32):
     %s = arith.addf %l, %old : f32
     "npu.yield"(%s) : (f32) -> ()
-  }) {indexing_maps = [#id, #row], iterator_types = ["reduction", "parallel"], operandSegmentSizes = array<i32: 1, 1>}
+  }) {indexing_maps = [#id, #row], iterator_types = ["reduction", "parallel"], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 1>}
     : (memref<4x8xf32, #npu.space<"sram">>, memref<8xf32, #npu.space<"sram">>) -> ()
   return
 }
