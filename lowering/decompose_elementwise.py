@@ -1,0 +1,47 @@
+"""Arithmetic with Python numbers, which torch-mlir would round from f64 at run time."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from mlir_npu.lowering.decomposition_table import aten, constant, decomposes
+
+
+Number = int | float
+
+
+@decomposes(aten.add.Tensor, aten.add.Scalar)
+def add(x: Tensor, other: Tensor | Number, alpha: Number = 1) -> Tensor:
+    if isinstance(other, Tensor):
+        return NotImplemented if alpha == 1 else aten.add.Tensor(x, other * constant(alpha, x))
+    return aten.add.Tensor(x, constant(other * alpha, x))
+
+
+@decomposes(aten.sub.Tensor, aten.sub.Scalar)
+def sub(x: Tensor, other: Tensor | Number, alpha: Number = 1) -> Tensor:
+    if isinstance(other, Tensor):
+        return NotImplemented if alpha == 1 else aten.sub.Tensor(x, other * constant(alpha, x))
+    return aten.sub.Tensor(x, constant(other * alpha, x))
+
+
+@decomposes(aten.rsub.Tensor, aten.rsub.Scalar)
+def rsub(x: Tensor, other: Tensor | Number, alpha: Number = 1) -> Tensor:
+    scaled = x if alpha == 1 else x * constant(alpha, x)
+    return aten.sub.Tensor(other if isinstance(other, Tensor) else constant(other, x), scaled)
+
+
+@decomposes(aten.mul.Tensor, aten.mul.Scalar)
+def mul(x: Tensor, other: Tensor | Number) -> Tensor:
+    return NotImplemented if isinstance(other, Tensor) else aten.mul.Tensor(x, constant(other, x))
+
+
+@decomposes(aten.div.Tensor, aten.div.Scalar)
+def div(x: Tensor, other: Tensor | Number) -> Tensor:
+    return NotImplemented if isinstance(other, Tensor) else aten.div.Tensor(x, constant(other, x))
+
+
+@decomposes(aten.reciprocal.default)
+def reciprocal(x: Tensor) -> Tensor:
+    """torch-mlir asserts that no element is 0."""
+    return aten.div.Tensor(constant(1, x), x)
+

@@ -1,0 +1,80 @@
+"""Average pooling whose windows count different numbers of elements, and adaptive pooling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import _disable_current_modes
+
+from mlir_npu.lowering.decomposition_table import aten, decomposes
+
+
+@decomposes(aten._adaptive_avg_pool2d.default, aten.adaptive_avg_pool2d.default)
+def adaptive_avg_pool2d(x: Tensor, output_size: Sequence[int]) -> Tensor:
+    """Divisible sizes only (a support rule): equal windows that do not overlap."""
+    if list(output_size) == [1, 1]:
+        return aten.mean.dim(x, [-2, -1], True)
+    window = [extent // count for extent, count in zip(x.shape[-2:], output_size, strict=True)]
+    return aten.avg_pool2d(x, window, window)
+
+
+@decomposes(aten.avg_pool2d.default)
+def avg_pool2d(
+    x: Tensor,
+    kernel_size: Sequence[int],
+    stride: Sequence[int] = (),
+    padding: Sequence[int] = (0,),
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
+    """Where windows count different numbers of elements: sums of a padded image, divided by a constant
+    image of counts."""
+    kernel = _pair(kernel_size)
+    stride = _pair(stride) if stride else kernel
+    padding = _pair(padding)
+    axes = [
+        _window_counts(extent, *window, ceil_mode, count_include_pad)
+        for extent, window in zip(x.shape[-2:], zip(kernel, stride, padding), strict=True)
+    ]
+    overhangs = [
+        max(0, (len(counts) - 1) * step + size - (extent + 2 * pad))
+        for counts, size, step, pad, extent in zip(axes, kernel, stride, padding, x.shape[-2:], strict=True)
+    ]
+    uniform = all(set(counts) == {size} for counts, size in zip(axes, kernel, strict=True))
+    if not any(overhangs) and (divisor_override or uniform):
+        plain = not ceil_mode and count_include_pad
+        # Without overhang the modes agree, and torch-mlir counts at run time only in the others.
+        return NotImplemented if plain else aten.avg_pool2d(x, kernel, stride, padding, False, True, divisor_override)
+    (top, left), (down, right) = padding, overhangs
+    padded = aten.constant_pad_nd(x, [left, left + right, top, top + down], 0.0)
+    sums = aten.avg_pool2d(padded, kernel, stride, [0, 0], False, True, 1)
+    if divisor_override:
+        return sums / divisor_override
+    if uniform:
+        return sums / (kernel[0] * kernel[1])
+    counts = [[rows * columns for columns in axes[1]] for rows in axes[0]]
+    with _disable_current_modes():  # a literal of the traced graph, not a traced computation
+        divisors = torch.tensor([[counts]], dtype=x.dtype)
+    return sums / divisors
+
+
+def _pair(values: Sequence[int]) -> list[int]:
+    return list(values) * 2 if len(values) == 1 else list(values)
+
+
+def _window_counts(
+    extent: int, size: int, step: int, pad: int, ceil_mode: bool, count_include_pad: bool
+) -> list[int]:
+    """Elements that each window along one axis divides by, as many as there are windows."""
+    span = extent + 2 * pad - size
+    windows = (-(-span // step) if ceil_mode else span // step) + 1
+    if ceil_mode and (windows - 1) * step >= extent + pad:  # it would start in the right padding
+        windows -= 1
+    counts = []
+    for start in range(-pad, -pad + windows * step, step):
+        end = min(start + size, extent + pad)
+        counts.append(end - start if count_include_pad else min(end, extent) - max(start, 0))
+    return counts
