@@ -1,0 +1,107 @@
+"""Turn npu ops into register-blocked vector code for a CPU.
+
+A fill, a compute op and a drain on one accumulator tile become one micro-kernel whose accumulators
+stay in registers from the fill to the drain's output; the accumulator tile is not touched any more.
+Where that is not possible (the reduction is tiled, or memory is shared) each op works on memory.
+Vector width and register count come from the module's target.
+
+Before:
+    npu.fill %acc; npu.conv2d %in, %w, %acc; npu.drain %acc, %bias, %out { region }
+After:
+    scf.for %k ... scf.for %y ... scf.for %x step MR {
+      %r:N = scf.for %c ... iter_args(accumulators) { vector.load, vector.broadcast, vector.fma }
+      region on %r; vector.store into %out }
+
+The result of `npu.dma_start` is complete where it stands, so waits disappear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mlir_npu.dialect.bindings import ir
+from mlir_npu.dialect.target import target_of
+from mlir_npu.passes.analysis.register_tile import VectorUnit
+from mlir_npu.passes.microkernels.accumulator_group import COMPUTE, AccumulatorGroup, find_group
+from mlir_npu.passes.microkernels.contractions import emit_conv2d, emit_matmul
+from mlir_npu.passes.microkernels.elementwise import emit_eltwise, emit_fill
+from mlir_npu.passes.microkernels.moves import emit_dma
+from mlir_npu.passes.microkernels.reductions import emit_reduce
+from mlir_npu.passes.microkernels.windows import emit_depthwise_conv2d, emit_pool2d
+from mlir_npu.passes.registry import NoOptions, fail, register_pass
+
+_GROUPS: dict[str, Callable[[AccumulatorGroup, VectorUnit], None]] = {
+    "npu.conv2d": emit_conv2d,
+    "npu.matmul": emit_matmul,
+    "npu.depthwise_conv2d": emit_depthwise_conv2d,
+    "npu.pool2d": emit_pool2d,
+    "npu.reduce": emit_reduce,
+}
+_SINGLE: dict[str, Callable[[ir.Operation, VectorUnit], None]] = {
+    "npu.eltwise": emit_eltwise,
+    "npu.drain": emit_eltwise,
+    "npu.fill": emit_fill,
+    "npu.dma_start": emit_dma,
+}
+_ORDERING = ("npu.dma_wait", "npu.barrier")
+
+
+@register_pass("convert-npu-to-vector")
+def convert_npu_to_vector(module: ir.Operation, options: NoOptions) -> None:
+    ops = _npu_ops(module)
+    if not ops:
+        return
+    unit = target_of(module).vector
+    for op in [o for o in ops if o.name in _ORDERING]:
+        op.erase()
+    for op in [o for o in ops if o.name in COMPUTE]:
+        _convert_group(find_group(op), unit)
+    for op in _npu_ops(module):
+        if op.name not in _SINGLE:
+            fail(op, f"'{op.name}' has no CPU code")
+        _at(op, lambda op=op: _SINGLE[op.name](op, unit))
+        op.erase()
+    _erase_dead_views(module)
+
+
+def _npu_ops(module: ir.Operation) -> list[ir.Operation]:
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name.startswith("npu.") and op.name != "npu.yield":
+            found.append(op.operation)
+        return ir.WalkResult.ADVANCE
+
+    module.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
+
+
+def _convert_group(group: AccumulatorGroup, unit: VectorUnit) -> None:
+    _at(group.last, lambda: _GROUPS[group.compute.name](group, unit))
+    for op in (group.drain, group.compute, group.fill):
+        if op is not None:
+            op.erase()
+
+
+def _at(op: ir.Operation, emit: Callable[[], None]) -> None:
+    """Emit before `op`; what cannot be emitted is an error at `op`."""
+    try:
+        with ir.InsertionPoint(op), op.location:
+            emit()
+    except ValueError as error:
+        fail(op, f"'{op.name}' cannot be lowered to vectors: {error}")
+
+
+def _erase_dead_views(module: ir.Operation) -> None:
+    """Accumulator tiles that live in registers leave a view without uses."""
+    dead: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name in ("memref.view", "memref.memory_space_cast", "memref.alloc"):
+            dead.append(op.operation)
+        return ir.WalkResult.ADVANCE
+
+    module.walk(visit)
+    for op in reversed(dead):
+        if not list(op.results[0].uses):
+            op.erase()

@@ -1,0 +1,100 @@
+"""Find fill, compute and drain of one accumulator tile, so that it can live in registers.
+
+The three become one micro-kernel at the place of the drain when they are the only users of the
+accumulator between them and when nothing in between, the drain's own output included, may overwrite
+what the compute reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mlir_npu.dialect.bindings import ir
+from mlir_npu.passes.microkernels.aliasing import may_overlap, without_casts
+
+COMPUTE = frozenset(
+    {"npu.conv2d", "npu.depthwise_conv2d", "npu.matmul", "npu.pool2d", "npu.reduce"}
+)
+# Ops that only name memory, and constants: no effect on what a later op reads.
+_HARMLESS = ("memref.", "arith.", "affine.", "npu.dma_wait")
+_READERS = frozenset({"npu.drain", "npu.eltwise"})
+
+
+@dataclass(frozen=True)
+class AccumulatorGroup:
+    """A compute op with the fill before it and the drain after it, where they can be fused with it."""
+
+    compute: ir.Operation
+    fill: ir.Operation | None
+    drain: ir.Operation | None
+
+    @property
+    def last(self) -> ir.Operation:
+        return self.drain or self.compute
+
+
+def find_group(compute: ir.Operation) -> AccumulatorGroup:
+    """The largest group around `compute` that is safe to fuse."""
+    accumulator = without_casts(compute.operands[-1])
+    users = _users(accumulator)
+    alone = AccumulatorGroup(compute, None, None)
+    if any(u.block != compute.block for u in users):
+        return alone
+    order = [op.operation for op in compute.block.operations]
+    sequence = [op for op in order if op in users]
+    at = sequence.index(compute)
+    fill = sequence[at - 1] if at and sequence[at - 1].name == "npu.fill" else None
+    drain = sequence[at + 1] if at + 1 < len(sequence) else None
+    if not _is_overwritten(sequence, at + 2):
+        drain = None
+    if drain is not None and not _can_fuse_drain(compute, drain, order):
+        drain = None
+    # Without a fill the tile carries a value in, so the drain alone cannot replace the memory.
+    if fill is None or drain is None:
+        return AccumulatorGroup(compute, fill, None)
+    return AccumulatorGroup(compute, fill, drain)
+
+
+def _is_overwritten(sequence: list[ir.Operation], at: int) -> bool:
+    """Whether the value that a drain leaves in the tile is dead: next comes a fill, also around a loop."""
+    following = sequence[at] if at < len(sequence) else sequence[0]
+    return following.name == "npu.fill"
+
+
+def _can_fuse_drain(compute: ir.Operation, drain: ir.Operation, order: list[ir.Operation]) -> bool:
+    if drain.name not in _READERS:
+        return False
+    accumulator = without_casts(compute.operands[-1])
+    reads = [i for i, v in enumerate(drain.operands) if without_casts(v) == accumulator]
+    first_map = ir.AffineMapAttr(drain.attributes["indexing_maps"][0]).value
+    if reads != [0] or not first_map.is_permutation:
+        return False
+    inputs = list(compute.operands)[:-1]
+    if any(may_overlap(drain.operands[-1], value) for value in inputs):
+        return False
+    between = order[order.index(compute) + 1 : order.index(drain)]
+    return all(_keeps(op, inputs) for op in between)
+
+
+def _keeps(op: ir.Operation, inputs: Iterable[ir.Value]) -> bool:
+    """Whether `op` leaves the memory of `inputs` as it is."""
+    if op.name in ("memref.store", "memref.copy") or len(op.regions) and op.name not in _READERS:
+        return False
+    if op.name == "npu.dma_start":
+        return not any(may_overlap(op.operands[1], value) for value in inputs)
+    if op.name.startswith("npu.") and op.name != "npu.dma_wait":
+        return not any(may_overlap(op.operands[-1], value) for value in inputs)
+    return op.name.startswith(_HARMLESS)
+
+
+def _users(buffer: ir.Value) -> list[ir.Operation]:
+    """Ops that use `buffer`, looking through casts."""
+    found = []
+    for use in buffer.uses:
+        op = use.owner.operation
+        if op.name in ("memref.memory_space_cast", "memref.cast"):
+            found += _users(op.results[0])
+        elif op not in found:
+            found.append(op)
+    return found

@@ -1,0 +1,74 @@
+"""Which buffers may share memory, as far as views with constant offsets and kernel arguments tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlir_npu.dialect.bindings import ir
+
+_CASTS = frozenset({"memref.memory_space_cast", "memref.cast"})
+_VIEWS = _CASTS | {
+    "memref.subview",
+    "memref.expand_shape",
+    "memref.collapse_shape",
+    "memref.reinterpret_cast",
+}
+_ELEMENT_BYTES = {"f32": 4, "f64": 8, "f16": 2, "bf16": 2, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "i1": 1}
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A piece of memory: the value that owns it and its bytes there, `last` None when not known."""
+
+    root: ir.Value
+    first: int
+    last: int | None
+
+
+def without_casts(buffer: ir.Value) -> ir.Value:
+    """`buffer` before any change of its type alone."""
+    return _peel(buffer, _CASTS)
+
+
+def memory_of(buffer: ir.Value) -> Memory:
+    """The memory behind a buffer: a range of an arena for a planned tile, else all of its root."""
+    root = _peel(buffer, _VIEWS)
+    view = _defined_by(root, "memref.view")
+    if view is None:
+        return Memory(root, 0, None)
+    arena, shift = view.operands[0], _defined_by(view.operands[1], "arith.constant")
+    if shift is None:
+        return Memory(_peel(arena, _VIEWS), 0, None)
+    first = ir.IntegerAttr(shift.attributes["value"]).value
+    return Memory(_peel(arena, _VIEWS), first, first + _bytes(root))
+
+
+def may_overlap(left: ir.Value, right: ir.Value) -> bool:
+    """False only if no byte is shared. Different arguments of a kernel are different memory."""
+    a, b = memory_of(left), memory_of(right)
+    if a.root != b.root:
+        return False
+    if a.last is None or b.last is None:
+        return True
+    return a.first < b.last and b.first < a.last
+
+
+def _peel(buffer: ir.Value, names: frozenset[str]) -> ir.Value:
+    while not isinstance(buffer.owner, ir.Block) and buffer.owner.name in names:
+        buffer = buffer.owner.operands[0]
+    return buffer
+
+
+def _defined_by(value: ir.Value, name: str) -> ir.Operation | None:
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.name != name:
+        return None
+    return owner
+
+
+def _bytes(buffer: ir.Value) -> int:
+    type_ = ir.MemRefType(buffer.type)
+    total = _ELEMENT_BYTES[str(type_.element_type)]
+    for extent in type_.shape:
+        total *= extent
+    return total

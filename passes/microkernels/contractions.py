@@ -1,0 +1,64 @@
+"""conv2d and matmul as register-blocked contractions."""
+
+from __future__ import annotations
+
+from mlir_npu.passes.analysis.loop_nest import merge, unit_dim
+from mlir_npu.passes.analysis.register_tile import VectorUnit
+from mlir_npu.passes.microkernels.accumulator_group import AccumulatorGroup
+from mlir_npu.passes.microkernels.binding import (
+    BoundGroup,
+    bind_group,
+    integers,
+    shape_of,
+    strides_of,
+)
+from mlir_npu.passes.microkernels.buffers import operand_of
+from mlir_npu.passes.microkernels.contraction import Contraction, emit_contraction
+
+
+def emit_conv2d(group: AccumulatorGroup, unit: VectorUnit) -> None:
+    """Loops (n, y, x, ko, ki, r, s, c)."""
+    input_, weights, accumulator = group.compute.operands
+    image, packed = strides_of(input_), strides_of(weights)
+    (sy, sx), (dy, dx) = integers(group.compute, "strides"), integers(group.compute, "dilations")
+    n, y, x, c = image
+    ko, r, s, wc, ki = packed
+    inputs = [
+        operand_of(input_, [n, sy * y, sx * x, 0, 0, dy * y, dx * x, c]),
+        operand_of(weights, [0, 0, 0, ko, ki, r, s, wc]),
+    ]
+    extents = [*shape_of(accumulator), *shape_of(weights)[1:4]]
+    bound = bind_group(group, inputs, range(5), extents)
+    _emit(bound, pixels=(0, 1, 2), block=3, lanes=4, reduction=(5, 6, 7), unit=unit)
+
+
+def emit_matmul(group: AccumulatorGroup, unit: VectorUnit) -> None:
+    """Loops (m, no, ni, c)."""
+    lhs, rhs, accumulator = group.compute.operands
+    (m, c), (no, rc, ni) = strides_of(lhs), strides_of(rhs)
+    inputs = [operand_of(lhs, [m, 0, 0, c]), operand_of(rhs, [0, no, ni, rc])]
+    extents = [*shape_of(accumulator), shape_of(rhs)[1]]
+    bound = bind_group(group, inputs, range(3), extents)
+    _emit(bound, pixels=(0,), block=1, lanes=2, reduction=(3,), unit=unit)
+
+
+def _emit(
+    bound: BoundGroup,
+    *,
+    pixels: tuple[int, ...],
+    block: int,
+    lanes: int,
+    reduction: tuple[int, ...],
+    unit: VectorUnit,
+) -> None:
+    contraction = Contraction(
+        bound.operands,
+        tuple(merge(bound.dims(pixels))),
+        bound.dim(block) if bound.extents[block] > 1 else unit_dim(len(bound.operands)),
+        bound.dim(lanes),
+        tuple(merge(bound.dims(reduction))),
+        bound.accumulation,
+    )
+    emit_contraction(contraction, unit)
+
+

@@ -1,0 +1,34 @@
+"""Vectors in and out of flat memory, for any lane stride."""
+
+from __future__ import annotations
+
+from mlir_npu.dialect.bindings import ir, memref, vector
+from mlir_npu.passes.microkernels.buffers import Operand
+from mlir_npu.passes.microkernels.emit import Offset
+from mlir_npu.passes.microkernels.region import splat, vector_type
+
+
+def load_scalar(operand: Operand, offset: Offset) -> ir.Value:
+    return memref.LoadOp(operand.flat, [offset.materialise()]).result
+
+
+def load_lanes(operand: Operand, offset: Offset, stride: int, width: int) -> ir.Value:
+    """`width` elements from `offset` on, `stride` apart; stride 0 repeats one element."""
+    if stride == 0:
+        return splat(load_scalar(operand, offset), width)
+    if stride == 1:
+        return vector.LoadOp(
+            vector_type(operand.element, width), operand.flat, [offset.materialise()]
+        ).result
+    elements = [load_scalar(operand, offset + lane * stride) for lane in range(width)]
+    return vector.FromElementsOp(vector_type(operand.element, width), elements).result
+
+
+def store_lanes(value: ir.Value, operand: Operand, offset: Offset, stride: int) -> None:
+    """Store the vector `value` from `offset` on, its lanes `stride` elements apart."""
+    if stride == 1:
+        vector.StoreOp(value, operand.flat, [offset.materialise()])
+        return
+    for lane in range(ir.VectorType(value.type).shape[0]):
+        element = vector.ExtractOp(value, [], [lane]).result
+        memref.StoreOp(element, operand.flat, [(offset + lane * stride).materialise()])

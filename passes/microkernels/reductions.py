@@ -1,0 +1,88 @@
+"""`npu.reduce`: along lanes that the output has, or across lanes when only the reduction is contiguous."""
+
+from __future__ import annotations
+
+from mlir_npu.dialect.bindings import ir
+from mlir_npu.passes.analysis.loop_nest import Dim, merge, order_by_stride, unit_dim
+from mlir_npu.passes.analysis.register_tile import VectorUnit
+from mlir_npu.passes.microkernels.accumulation import apply_region
+from mlir_npu.passes.microkernels.accumulator_group import AccumulatorGroup
+from mlir_npu.passes.microkernels.binding import BoundGroup, bind_group, operand_maps
+from mlir_npu.passes.microkernels.buffers import NotLinearError, Operand, mapped_operand
+from mlir_npu.passes.microkernels.elementwise import loop_extents
+from mlir_npu.passes.microkernels.horizontal import Horizontal, combiner_of, emit_horizontal
+from mlir_npu.passes.microkernels.lanewise import Lanewise, emit_lanewise
+from mlir_npu.passes.microkernels.nest import Lane, Tile
+
+
+def emit_reduce(group: AccumulatorGroup, unit: VectorUnit) -> None:
+    bound, parallel, reduction = _bind(group)
+    block = group.compute.regions[0].blocks[0]
+    count = len(group.compute.operands) - 1
+
+    def combine(tile: Tile, lane: Lane, value: ir.Value) -> ir.Value:
+        inputs = [tile.load(i, lane.offsets[i], lane.width) for i in range(count)]
+        return apply_region(block, [*inputs, value], lane.width)[0]
+
+    pixels = merge(order_by_stride(bound.dims(parallel), len(bound.operands) - 1))
+    taps = merge(order_by_stride(bound.dims(reduction), 0))
+    combiner = combiner_of(block)
+    if combiner and taps and _is_contiguous(taps[-1], count) and not _has_lanes(pixels, count):
+        *outer, lanes = taps
+        emit_horizontal(
+            Horizontal(
+                bound.operands,
+                tuple(pixels),
+                tuple(outer),
+                lanes,
+                combine,
+                combiner,
+                bound.accumulation,
+            ),
+            unit,
+        )
+        return
+    *pixels, lanes = pixels or [unit_dim(len(bound.operands))]
+    nest = Lanewise(
+        bound.operands, tuple(pixels), lanes, bound.accumulation, tuple(taps), combine
+    )
+    emit_lanewise(nest, unit)
+
+
+def _bind(group: AccumulatorGroup) -> tuple[BoundGroup, list[int], list[int]]:
+    """The group on its loops; a constant in the output's map becomes a loop of one iteration."""
+    reduce = group.compute
+    *maps, output_map = operand_maps(reduce)
+    extents = loop_extents(reduce, [*maps, output_map])
+    output_loops = []
+    for expression in output_map.results:
+        if isinstance(expression, ir.AffineDimExpr):
+            output_loops.append(expression.position)
+        elif isinstance(expression, ir.AffineConstantExpr):
+            output_loops.append(len(extents))
+            extents.append(1)
+        else:
+            raise NotLinearError(f"the output of a reduction is indexed by {expression}")
+    kinds = [ir.StringAttr(k).value for k in reduce.attributes["iterator_types"]]
+    inputs = [
+        _extend(mapped_operand(v, m), len(extents))
+        for v, m in zip(list(reduce.operands)[:-1], maps, strict=True)
+    ]
+    bound = bind_group(group, inputs, output_loops, extents)
+    reduction = [i for i, kind in enumerate(kinds) if kind == "reduction"]
+    parallel = [i for i in range(len(extents)) if i not in reduction]
+    return bound, parallel, reduction
+
+
+def _extend(operand: Operand, loops: int) -> Operand:
+    padding = (0,) * (loops - len(operand.strides))
+    return Operand(operand.flat, operand.start, (*operand.strides, *padding), operand.element)
+
+
+def _is_contiguous(dim: Dim, inputs: int) -> bool:
+    return all(stride in (0, 1) for stride in dim.strides[:inputs])
+
+
+def _has_lanes(pixels: list[Dim], inputs: int) -> bool:
+    """Whether the innermost parallel loop already reads vectors."""
+    return bool(pixels) and _is_contiguous(pixels[-1], inputs) and pixels[-1].strides[-1] == 1

@@ -1,0 +1,65 @@
+"""Scalar regions of npu ops, cloned onto vectors of any width."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlir_npu.dialect.bindings import arith, ir, vector
+
+# A multiply feeding an add may become one FMA; nothing else about the arithmetic may change.
+_CONTRACTED = frozenset({"arith.addf", "arith.subf", "arith.mulf"})
+
+
+class NotVectorisableError(ValueError):
+    """A region op that has no elementwise vector form."""
+
+
+def vector_type(element: ir.Type, width: int) -> ir.VectorType:
+    return ir.VectorType.get([width], element)
+
+
+def splat(scalar: ir.Value, width: int) -> ir.Value:
+    return vector.BroadcastOp(vector_type(scalar.type, width), scalar).result
+
+
+def splat_constant(value: ir.Attribute, width: int) -> ir.Value:
+    """A vector of `width` times the scalar attribute `value` (float or integer)."""
+    type_ = vector_type(value.type, width)
+    return arith.ConstantOp(type_, ir.DenseElementsAttr.get_splat(type_, value)).result
+
+
+def inline_region(block: ir.Block, arguments: Sequence[ir.Value], width: int) -> list[ir.Value]:
+    """Clone `block` at the insertion point with vectors for its arguments; returns what it yields.
+
+    Scalars from outside become splats. Raises NotVectorisableError for ops with regions or with
+    operands that are not scalars.
+    """
+    values = dict(zip(block.arguments, arguments, strict=True))
+
+    def lookup(value: ir.Value) -> ir.Value:
+        if value not in values:
+            values[value] = splat(value, width)
+        return values[value]
+
+    *body, terminator = block.operations
+    for op in body:
+        results = _clone(op.operation, [lookup(v) for v in op.operands], width)
+        values.update(zip(op.results, results, strict=True))
+    return [lookup(v) for v in terminator.operands]
+
+
+def _clone(op: ir.Operation, operands: list[ir.Value], width: int) -> list[ir.Value]:
+    if op.name == "arith.constant":
+        return [splat_constant(op.attributes["value"], width)]
+    if len(op.regions) or not op.name.startswith(("arith.", "math.")):
+        raise NotVectorisableError(f"'{op.name}' has no elementwise vector form")
+    attributes = {name: op.attributes[name] for name in op.attributes}
+    if op.name in _CONTRACTED:
+        attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<contract>")
+    clone = ir.Operation.create(
+        op.name,
+        results=[vector_type(r.type, width) for r in op.results],
+        operands=operands,
+        attributes=attributes,
+    )
+    return list(clone.results)
