@@ -3,8 +3,9 @@
 A set of parameters is recognised by the identity of its tensors. It is unchanged while every tensor has the same
 version counter (in-place operations, optimizer steps and load_state_dict advance it) and the same address
 (assigning `.data` moves it). Parameters are held weakly: when one dies, what was prepared from it is freed, so an
-identity is never mistaken for that of a later tensor. Writes that bypass the version counter (through `.data` or a
-NumPy view) cannot be seen, as in autograd.
+identity is never mistaken for that of a later tensor. Fused optimizers write without advancing the version counter;
+a hook on all optimizers drops what their step made stale. Other writes that bypass the counter (in-place operations
+on `.data`, NumPy views) cannot be seen, as in autograd.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ import itertools
 import operator
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 
 import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 _version_of = operator.attrgetter("_version")
 _address_of = torch.Tensor.data_ptr
@@ -51,6 +53,7 @@ class PreparedCache:
         self._make = make
         self._sets: dict[tuple[int, ...], Prepared] = {}
         self._lock = threading.Lock()
+        _caches.add(self)
 
     def __len__(self) -> int:
         return len(self._sets)
@@ -66,6 +69,12 @@ class PreparedCache:
             if found is not None and self._is_current(found, parameters):
                 return found
             return self._prepare(key, parameters)
+
+    def drop(self, parameters: Set[int]) -> None:
+        """Forget every set with one of these parameters, given by id."""
+        for key in list(self._sets):
+            if not parameters.isdisjoint(key):
+                self._sets.pop(key, None)
 
     @staticmethod
     def _is_current(found: Prepared, parameters: Sequence[torch.Tensor]) -> bool:
@@ -99,3 +108,16 @@ def _versions(parameters: Sequence[torch.Tensor]) -> list[int] | None:
     if any(parameter.is_inference() for parameter in parameters):
         return None
     return list(map(_version_of, parameters))
+
+
+_caches: weakref.WeakSet[PreparedCache] = weakref.WeakSet()
+
+
+def _after_optimizer_step(optimizer: torch.optim.Optimizer, args: tuple, kwargs: dict) -> None:
+    fused = {id(p) for group in optimizer.param_groups if group.get("fused") for p in group["params"]}
+    if fused:
+        for cache in list(_caches):
+            cache.drop(fused)
+
+
+register_optimizer_step_post_hook(_after_optimizer_step)

@@ -25,9 +25,14 @@ def is_dense_in_order(shape: Sequence[int], strides: Sequence[int], order: Seque
     return True
 
 
-def order_by_stride(strides: Sequence[int]) -> tuple[int, ...]:
-    """Dims from slowest to fastest."""
-    return tuple(sorted(range(len(strides)), key=lambda dim: (-strides[dim], dim)))
+def _likely_orders(strides: Sequence[int]) -> list[tuple[int, ...]]:
+    """Row-major, channels_last, dims by decreasing stride."""
+    rank = len(strides)
+    orders = [tuple(range(rank))]
+    if rank >= 3:
+        orders.append((0, *range(2, rank), 1))
+    orders.append(tuple(sorted(range(rank), key=lambda dim: (-strides[dim], dim))))
+    return orders
 
 
 def memory_order(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...] | None:
@@ -35,15 +40,17 @@ def memory_order(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...
 
     Where size-1 dims leave a choice, row-major wins over channels_last, which wins over every other order.
     """
-    rank = len(shape)
-    candidates = [tuple(range(rank))]
-    if rank >= 3:
-        candidates.append((0, *range(2, rank), 1))
-    candidates.append(order_by_stride(strides))
-    for order in candidates:
-        if is_dense_in_order(shape, strides, order):
-            return order
-    return None
+    return next((o for o in _likely_orders(strides) if is_dense_in_order(shape, strides, o)), None)
+
+
+def nearest_order(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
+    """Order for the packed copy of a tensor that has gaps or expanded dims (stride 0, which say nothing)."""
+
+    def decreasing(order: tuple[int, ...]) -> bool:
+        steps = [strides[dim] for dim in order if shape[dim] > 1 and strides[dim]]
+        return steps == sorted(steps, reverse=True)
+
+    return next(order for order in _likely_orders(strides) if decreasing(order))
 
 
 def dense_strides(shape: Sequence[int], order: Sequence[int]) -> tuple[int, ...]:
@@ -66,9 +73,9 @@ class TensorSpec:
 
     @classmethod
     def of(cls, tensor: torch.Tensor) -> TensorSpec:
-        """The spec of a (fake or real) tensor. Without a dense memory order, row-major by decreasing stride."""
+        """The spec of a (fake or real) tensor."""
         shape, strides = tuple(tensor.shape), tuple(tensor.stride())
-        order = memory_order(shape, strides) or order_by_stride(strides)
+        order = memory_order(shape, strides) or nearest_order(shape, strides)
         return cls(shape, strides, tensor.dtype, order)
 
     @cached_property
