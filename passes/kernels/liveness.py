@@ -3,6 +3,8 @@ from mlir_npu.dialect.attributes import TokenType
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.kernels.walk import nested, users
 
+OVERWRITING = ("npu.fill", "npu.eltwise", "npu.drain")
+
 
 class Steps:
     """The numbering of one function."""
@@ -17,28 +19,66 @@ class Steps:
         A use inside a loop that the buffer enters from outside keeps it live to the loop's end; a
         move that is under way keeps it live to its wait.
         """
-        first = last = self._step[allocation]
-        for user in _all_users(allocation.results[0]):
-            last = max(last, self._end(self._ancestor(user, allocation.block)))
-        return first, last
+        start = self._step[allocation]
+        uses = [op for op, _ in _uses(allocation.results[0])]
+        ends = [self._end(_ancestor(op, allocation.block)) for op in uses]
+        return start, max([start, *ends])
 
-    def _ancestor(self, op: ir.Operation, block: ir.Block) -> ir.Operation:
-        """The operation of `block` that is or contains `op`."""
-        while op.block != block:
-            op = op.parent.operation
-        return op
+    def use(self, view: ir.Operation) -> tuple[int, int]:
+        """First and last step at which the memory behind `view` is used.
+
+        A view may stand far above its uses. When they all lie in one loop, and every round starts
+        by overwriting the memory, it is free outside of that span of the loop's steps.
+        """
+        uses = sorted(_uses(view.results[0]), key=lambda use: self._step[use[0]])
+        if not uses:
+            return self._step[view], self._step[view]
+        block = view.block
+        around = {_ancestor(op, block) for op, _ in uses}
+        while len(around) == 1 and self._is_overwritten_first(uses, only := around.pop()):
+            block = only.regions[0].blocks[0]
+            around = {_ancestor(op, block) for op, _ in uses}
+        spans = [_ancestor(op, block) for op, _ in uses]
+        return min(self._step[op] for op in spans), max(self._end(op) for op in spans)
+
+    def _is_overwritten_first(self, uses, op: ir.Operation) -> bool:
+        if op.name not in ("scf.for", "scf.forall"):
+            return False
+        real = [(user, value) for user, value in uses if not _is_view(user)]
+        return bool(real) and _overwrites(*real[0])
 
     def _end(self, op: ir.Operation) -> int:
         inner = nested(op)
         return self._step[inner[-1]] if inner else self._step[op]
 
 
-def _all_users(value: ir.Value) -> list[ir.Operation]:
-    """Users of a buffer, of the views of it, and of the tokens of its moves."""
+def _ancestor(op: ir.Operation, block: ir.Block) -> ir.Operation:
+    """The operation of `block` that is or contains `op`."""
+    while op.block != block:
+        op = op.parent.operation
+    return op
+
+
+def _uses(value: ir.Value) -> list[tuple[ir.Operation, ir.Value]]:
+    """Users of a buffer, of the views of it and of the tokens of its moves, with what they use."""
     found = []
     for user in users(value):
-        found.append(user)
+        found.append((user, value))
         for result in user.results:
             if isinstance(result.type, (ir.MemRefType, TokenType)):
-                found += _all_users(result)
+                found += _uses(result)
     return found
+
+
+def _is_view(op: ir.Operation) -> bool:
+    return bool(op.results) and isinstance(op.results[0].type, ir.MemRefType)
+
+
+def _overwrites(op: ir.Operation, value: ir.Value) -> bool:
+    """Whether `op` writes `value` without reading it."""
+    if op.name == "npu.dma_start":
+        return op.operands[1] == value and op.operands[0] != value
+    if op.name in OVERWRITING:
+        *inputs, output = op.operands
+        return output == value and value not in inputs
+    return False

@@ -92,26 +92,33 @@ def set_type(function: ir.Operation) -> None:
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, results))
 
 
-def argument_roles(function: ir.Operation) -> list[str | None]:
-    """`npu.role` of every argument, None where it has none."""
+def argument_attributes(function: ir.Operation) -> list[dict[str, ir.Attribute]]:
+    """The attributes of every argument by name."""
     count = len(entry(function).arguments)
     if "arg_attrs" not in function.attributes:
-        return [None] * count
-    roles = []
-    for attributes in ir.ArrayAttr(function.attributes["arg_attrs"]):
-        named = ir.DictAttr(attributes)
-        roles.append(ir.StringAttr(named[ROLE]).value if ROLE in named else None)
-    return roles + [None] * (count - len(roles))
+        return [{} for _ in range(count)]
+    dictionaries = [ir.DictAttr(d) for d in ir.ArrayAttr(function.attributes["arg_attrs"])]
+    return [{named.name: named.attr for named in dictionary} for dictionary in dictionaries]
+
+
+def set_argument_attributes(function: ir.Operation, attributes) -> None:
+    dictionaries = [ir.DictAttr.get(own) for own in attributes]
+    function.attributes["arg_attrs"] = ir.ArrayAttr.get(dictionaries)
+
+
+def argument_roles(function: ir.Operation) -> list[str | None]:
+    """`npu.role` of every argument, None where it has none."""
+    return [
+        ir.StringAttr(own[ROLE]).value if ROLE in own else None
+        for own in argument_attributes(function)
+    ]
 
 
 def add_argument(function: ir.Operation, type_: ir.Type, role: str | None = None) -> ir.Value:
     """Append an argument, with its role, to a function; the caller adapts the calls."""
-    before = len(entry(function).arguments)
-    attributes = [ir.DictAttr.get({})] * before
-    if "arg_attrs" in function.attributes:
-        attributes = list(ir.ArrayAttr(function.attributes["arg_attrs"]))
-    own = {ROLE: ir.StringAttr.get(role)} if role else {}
+    attributes = argument_attributes(function)
     argument = entry(function).add_argument(type_, function.location)
-    function.attributes["arg_attrs"] = ir.ArrayAttr.get([*attributes, ir.DictAttr.get(own)])
+    own = {ROLE: ir.StringAttr.get(role)} if role else {}
+    set_argument_attributes(function, [*attributes, own])
     set_type(function)
     return argument

@@ -1,0 +1,177 @@
+"""The whole order of compilation, in one place: stages of passes from linalg on tensors to LLVM.
+
+Every stage is a textual pipeline that `npu-opt --pass-pipeline` runs as it stands here, and every
+stage ends with `verify_stage`. A stage that fails raises StageFailure, which holds the IR before
+the stage, so that the failure can be reproduced with one command.
+"""
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mlir_npu.dialect.bindings import ir
+from mlir_npu.passes.pass_manager import Diagnostic, PipelineFailure, run_pipeline
+from mlir_npu.passes.verify_stage import StageViolation, verify_stage
+
+CLEANUP = ("canonicalize", "cse")
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A name and the passes that run, in order."""
+
+    name: str
+    passes: tuple[str, ...]
+
+    @property
+    def pipeline(self) -> str:
+        return f"builtin.module({','.join(self.passes)})"
+
+
+STAGES = (
+    # constants folded, elementwise chains fused, channels last, weights packed, one function per kernel
+    Stage(
+        "normalise",
+        (
+            "strip-asserts",
+            *CLEANUP,
+            "convert-layout",
+            "linalg-fuse-elementwise-ops",
+            *CLEANUP,
+            "pack-weights",
+            "form-kernels",
+            "outline-prepare",
+            "duplicate-function-elimination",
+            "canonicalize",
+            "symbol-dce",
+        ),
+    ),
+    # every kernel carries its tile, its bytes and what bound the choice
+    Stage("schedule", ("choose-tiles",)),
+    # loops over tiles
+    Stage("tile", ("tile-kernels",)),
+    # memrefs, owned by the caller
+    Stage(
+        "buffers",
+        (
+            "eliminate-empty-tensors",
+            "protect-arguments",
+            "one-shot-bufferize{bufferize-function-boundaries=1"
+            " function-boundary-type-conversion=identity-layout-map}",
+            "results-to-out-params",
+            *CLEANUP,
+            "canonicalize",
+        ),
+    ),
+    # tiles on chip, dram reached through DMA only
+    Stage(
+        "stage",
+        ("assign-memory-spaces", "insert-dma", "convert-linalg-to-npu", *CLEANUP),
+    ),
+    # offsets for everything
+    Stage("allocate", ("plan-scratchpad", "plan-workspace", "canonicalize")),
+    # micro-kernels and threads
+    Stage(
+        "cpu",
+        (
+            "elide-dma",
+            "convert-npu-to-vector",
+            "strip-memory-spaces",
+            "outline-parallel",
+            "approximate-math",
+        ),
+    ),
+    # the LLVM dialect, functions of bare pointers
+    Stage(
+        "llvm",
+        (
+            "scf-forall-to-for",
+            *CLEANUP,
+            "loop-invariant-code-motion",
+            "convert-linalg-to-loops",
+            "convert-vector-to-scf",
+            "expand-strided-metadata",
+            "lower-affine",
+            "convert-scf-to-cf",
+            "convert-vector-to-llvm",
+            "convert-ub-to-llvm",
+            "convert-math-to-llvm",
+            "convert-math-to-libm",
+            "convert-arith-to-llvm",
+            "convert-index-to-llvm",
+            "finalize-memref-to-llvm",
+            "convert-cf-to-llvm",
+            "convert-func-to-llvm{use-bare-ptr-memref-call-conv=1}",
+            *CLEANUP,
+            "reconcile-unrealized-casts",
+            "insert-thread-team",
+        ),
+    ),
+)
+
+
+class StageFailure(Exception):
+    """A stage failed. `ir_before` is the module before the stage, `pipeline` what ran on it."""
+
+    def __init__(
+        self,
+        stage: Stage,
+        pass_name: str,
+        diagnostics: tuple[Diagnostic, ...],
+        ir_before: str,
+    ):
+        self.stage = stage.name
+        self.pipeline = stage.pipeline
+        self.pass_name = pass_name
+        self.diagnostics = diagnostics
+        self.ir_before = ir_before
+        messages = "; ".join(diagnostic.message for diagnostic in diagnostics)
+        super().__init__(f"stage '{stage.name}', pass '{pass_name}': {messages}")
+
+    def reproduction(self, path: str) -> str:
+        """The command that repeats the failure once `ir_before` has been written to `path`."""
+        return f"npu-opt {shlex.quote(path)} --pass-pipeline={shlex.quote(self.pipeline)}"
+
+
+def stage_names() -> tuple[str, ...]:
+    return tuple(stage.name for stage in STAGES)
+
+
+def run_stages(
+    module: ir.Module,
+    on_stage: Callable[[str, ir.Module], None] | None = None,
+    *,
+    first: str | None = None,
+    last: str | None = None,
+) -> None:
+    """Run the stages from `first` to `last`, all by default; the module needs an `npu.target`.
+
+    `on_stage(name, module)` is called after every stage that passed its check. Raises StageFailure.
+    """
+    names = stage_names()
+    for name in (first, last):
+        if name is not None and name not in names:
+            raise ValueError(f"no stage is called '{name}'; there are {', '.join(names)}")
+    begin = names.index(first) if first else 0
+    end = names.index(last) + 1 if last else len(names)
+    for stage in STAGES[begin:end]:
+        run_stage(module, stage)
+        if on_stage is not None:
+            on_stage(stage.name, module)
+
+
+def run_stage(module: ir.Module, stage: Stage) -> None:
+    """Run one stage and its check."""
+    before = module.operation.clone(False)
+    try:
+        run_pipeline(module, stage.pipeline)
+        verify_stage(module, stage.name)
+    except PipelineFailure as failure:
+        raise StageFailure(
+            stage, failure.pass_name, tuple(failure.diagnostics), before.get_asm()
+        ) from failure
+    except StageViolation as violation:
+        raise StageFailure(
+            stage, "verify-stage", violation.diagnostics, before.get_asm()
+        ) from violation
