@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
-from torch import fx
-
-_FRAME = re.compile(r'File "([^"]+)", line (\d+),')
-
 
 class RegionImportError(RuntimeError):
     """A region cannot become linalg. `reason` is one sentence, `operators` ATen names, `location` "file:line"."""
@@ -17,9 +11,3 @@ class RegionImportError(RuntimeError):
         self.reason = reason
         self.operators = operators
         self.location = location
-
-
-def user_location(node: fx.Node) -> str | None:
-    """ "file:line" of the innermost frame of the user's program that made this node, if the trace has one."""
-    frames = _FRAME.findall(node.meta.get("stack_trace") or "")
-    return f"{frames[-1][0]}:{frames[-1][1]}" if frames else None

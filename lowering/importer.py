@@ -18,8 +18,9 @@ import torch
 from torch import fx
 
 from mlir_npu.dialect.bindings import PassManager, func, fx_importer, ir, make_context
-from mlir_npu.lowering.import_error import RegionImportError, user_location
+from mlir_npu.lowering.import_error import RegionImportError
 from mlir_npu.lowering.retrace import Retraced, retrace
+from mlir_npu.lowering.source_location import source_location
 from mlir_npu.runtime.region import Interface
 
 TO_BACKEND = (
@@ -86,7 +87,7 @@ def _refuse_crashes(node: fx.Node) -> None:
         raise RegionImportError(
             f"{node.target} on {', '.join(sorted(map(str, dtypes)))}: 8-bit integer contractions cannot be lowered",
             operators=(str(node.target),),
-            location=user_location(node),
+            location=source_location(node),
         )
 
 

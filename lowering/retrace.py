@@ -17,9 +17,10 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.traceback import preserve_node_meta
 
-from mlir_npu.lowering.import_error import RegionImportError, user_location
+from mlir_npu.lowering.import_error import RegionImportError
+from mlir_npu.lowering.source_location import source_location
 from mlir_npu.runtime.region import Output
-from mlir_npu.runtime.tensor_spec import TensorSpec, is_dense_in_order
+from mlir_npu.runtime.tensor_spec import TensorSpec
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ def _returned(graph_module: fx.GraphModule) -> list[fx.Node | None]:
 
 def _spec(node: fx.Node, what: str) -> TensorSpec:
     value = node.meta.get("val")
-    where = dict(operators=(), location=user_location(node))
+    where = dict(operators=(), location=source_location(node))
     if not isinstance(value, torch.Tensor):
         raise RegionImportError(f"{what} {node.name} is {type(value).__name__}, not a tensor", **where)
     if any(not isinstance(extent, int) for extent in (*value.shape, *value.stride())):
@@ -116,7 +117,7 @@ def _refuse_overlap(node: fx.Node, spec: TensorSpec) -> None:
         if spec.strides[outer] < spec.strides[inner] * spec.shape[inner]:
             raise RegionImportError(
                 f"result {node.name} overlaps itself: shape {list(spec.shape)}, strides {list(spec.strides)}",
-                location=user_location(node),
+                location=source_location(node),
             )
 
 
@@ -131,7 +132,7 @@ def _refuse_mutation(traced: fx.GraphModule) -> None:
             raise RegionImportError(
                 f"{node.target} writes to its argument; regions must be functional",
                 operators=(str(node.target),),
-                location=user_location(node),
+                location=source_location(node),
             )
 
 
