@@ -1,1 +1,40 @@
+"""Run PyTorch networks on an accelerator that supports only part of PyTorch.
 
+    torch.compile(model, backend="mlir_npu")
+
+Importing this package does not import torch: the names below load what they need when first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+from mlir_npu.version import __version__
+
+_HOMES = {
+    "Explanation": "mlir_npu.explain",
+    "HostLoweringError": "mlir_npu.errors",
+    "Options": "mlir_npu.options",
+    "OptionsError": "mlir_npu.errors",
+    "RegionCompileError": "mlir_npu.errors",
+    "StrictError": "mlir_npu.errors",
+    "Target": "mlir_npu.dialect.target",
+    "TargetError": "mlir_npu.dialect.target",
+    "available_targets": "mlir_npu.dialect.target",
+    "explain": "mlir_npu.explain",
+    "load_target": "mlir_npu.dialect.target",
+}
+
+__all__ = sorted([*_HOMES, "__version__"])
+
+
+def __getattr__(name: str):
+    if name not in _HOMES:
+        raise AttributeError(f"module 'mlir_npu' has no attribute '{name}'")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value  # a submodule of the same name must not win at the next access
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

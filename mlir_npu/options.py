@@ -1,0 +1,123 @@
+"""What a user can ask of the backend: `torch.compile(model, backend="mlir_npu", options={...})`."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from mlir_npu.dialect.target import TargetError, load_target
+from mlir_npu.errors import OptionsError
+
+FALLBACKS = ("llvm", "inductor", "eager")
+MODES = ("default",)
+
+
+@dataclass(frozen=True)
+class Options:
+    """One compilation's choices. `Options.parse` checks them; see the field comments for values."""
+
+    # Machine that regions are compiled for: a shipped target's name, or the path of a .toml file.
+    target: str = "host"
+    # What runs the host parts: "llvm" (torch-mlir and LLVM, and eager for what it cannot do),
+    # "inductor" or "eager".
+    fallback: str = "llvm"
+    # Work, in multiply-accumulates, below which a region runs on the host.
+    min_region_macs: int = 4096
+    # ATen ops kept on the host, as "relu", "aten.relu" or "aten.relu.default".
+    host_ops: tuple[str, ...] = ()
+    # Raise StrictError instead of running anything on the host, but for host_ops.
+    strict: bool = False
+    # Directory that receives the IR of every region after every stage and the stitched source.
+    dump_dir: str | None = None
+    # Threads of a region; None follows torch.set_num_threads.
+    num_threads: int | None = None
+
+    @staticmethod
+    def parse(options: Mapping[str, Any] | None = None, mode: str | None = None) -> Options:
+        """Checked options from what torch.compile hands over. Raises OptionsError."""
+        if mode is not None and mode not in MODES:
+            raise OptionsError(f"mode must be one of {', '.join(map(repr, MODES))}, got {mode!r}")
+        known = {field.name for field in fields(Options)}
+        for key in options or {}:
+            if key not in known:
+                raise OptionsError(f"unknown option {key!r}; {_nearest(str(key), sorted(known))}")
+        checked = {key: _CHECKS[key](key, value) for key, value in (options or {}).items()}
+        return Options(**checked)
+
+
+def _nearest(value: str, valid: list[str]) -> str:
+    near = difflib.get_close_matches(value, valid, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"valid are {', '.join(map(repr, valid))}"
+
+
+def _target(key: str, value: Any) -> str:
+    if not isinstance(value, (str, Path)):
+        raise OptionsError(f"option {key!r} must be a name or a path, got {value!r}")
+    try:
+        load_target(value)
+    except TargetError as error:
+        raise OptionsError(f"option {key!r}: {error}") from None
+    return str(value)
+
+
+def _fallback(key: str, value: Any) -> str:
+    if value not in FALLBACKS:
+        raise OptionsError(f"option {key!r} is {value!r}; {_nearest(str(value), list(FALLBACKS))}")
+    return value
+
+
+def _non_negative(key: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise OptionsError(f"option {key!r} must be an integer of at least 0, got {value!r}")
+    return value
+
+
+def _threads(key: str, value: Any) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1024:
+        raise OptionsError(f"option {key!r} must be None or an integer in [1, 1024], got {value!r}")
+    return value
+
+
+def _op_names(key: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str) or not all(isinstance(name, str) for name in value):
+        raise OptionsError(f"option {key!r} must be a list of ATen op names, got {value!r}")
+    from mlir_npu.lowering.op_names import aten_op_names
+
+    valid = aten_op_names()
+    for name in value:
+        packet = name.removeprefix("aten.").split(".")[0]
+        if packet not in valid:
+            raise OptionsError(f"option {key!r}: no ATen op {name!r}; {_nearest(packet, sorted(valid))[:200]}")
+    return tuple(value)
+
+
+def _flag(key: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise OptionsError(f"option {key!r} must be True or False, got {value!r}")
+    return value
+
+
+def _directory(key: str, value: Any) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, (str, Path)) or not str(value):
+        raise OptionsError(f"option {key!r} must be a path, got {value!r}")
+    if Path(value).exists() and not Path(value).is_dir():
+        raise OptionsError(f"option {key!r}: {value} exists and is not a directory")
+    return str(value)
+
+
+_CHECKS = {
+    "target": _target,
+    "fallback": _fallback,
+    "min_region_macs": _non_negative,
+    "host_ops": _op_names,
+    "strict": _flag,
+    "dump_dir": _directory,
+    "num_threads": _threads,
+}
