@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 import torch
 
+from mlir_npu.lowering.report import collect
 from mlir_npu.scripts.networks import crepe, zoo
 from mlir_npu.scripts.networks.comparison import Difference, compare
-from mlir_npu.scripts.networks.placement import Placement, placement_of
+from mlir_npu.scripts.networks.placement import Placement, placement
 
 MAX_CENTS = 20.0
 MIN_ROUNDS, MAX_ROUNDS = 5, 200
@@ -89,18 +90,17 @@ def try_network(
         compiled = torch.compile(model, backend="mlir_npu", options=dict(options))
         say("compiling")
         started = time.perf_counter()
-        actual = compiled(*inputs)
+        with collect() as reports:
+            actual = compiled(*inputs)
         compile_seconds = time.perf_counter() - started
         say(f"compiled in {compile_seconds:.1f} s; timing eager and ours in turn")
         eager, ours = time_in_turn(lambda: model(*inputs), lambda: compiled(*inputs), seconds)
-        say("reading the report")
-        placement = placement_of(model, inputs, options)
     tones: tuple[Tone, ...] = ()
     if network is zoo.CREPE:
         estimates = crepe.pitch(actual).tolist()
         tones = tuple(Tone(true, estimate) for true, estimate in zip(zoo.TONES, estimates))
     difference = compare(model, expected, actual)
-    return Trial(network, placement, difference, compile_seconds, eager, ours, tones)
+    return Trial(network, placement(reports), difference, compile_seconds, eager, ours, tones)
 
 
 def time_in_turn(
