@@ -44,9 +44,10 @@ def explain_support(node: fx.Node) -> str | None:
         if find_rule(producer) is None:
             return f"its producer {producer.name} runs on the host"
         return explain_support(producer)
+    schema = getattr(node.target, "_schema", None)
+    if schema is not None and schema.is_mutable:
+        return "it writes to its arguments, and only the host keeps writes in order"
     found = find_rule(node)
     if found is None:
         return f"there is no NPU lowering for {node.target}"
-    if node.target._schema.is_mutable:
-        return "it writes to its arguments, and only the host keeps writes in order"
     return node_problem(node) or found(node)

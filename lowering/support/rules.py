@@ -59,8 +59,8 @@ def shape(node: fx.Node) -> tuple[int, ...]:
 
 
 def used_outputs(node: fx.Node) -> set[int]:
-    """Indices of the outputs of a multi-output node that its getitems read."""
-    return {user.args[1] for user in node.users}
+    """Indices of the outputs of a multi-output node that are read (a getitem may itself be dead)."""
+    return {user.args[1] for user in node.users if user.users}
 
 
 def pair(values: object, rank: int = 2) -> tuple[int, ...]:
