@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import torch
 
+from mlir_npu import Explanation
 from mlir_npu.lowering.report import collect
 from mlir_npu.scripts.networks import crepe, zoo
 from mlir_npu.scripts.networks.comparison import Difference, compare
-from mlir_npu.scripts.networks.placement import Placement, placement
 
 MAX_CENTS = 20.0
 MIN_ROUNDS, MAX_ROUNDS = 5, 200
@@ -43,7 +43,7 @@ class Trial:
     """What came of one network."""
 
     network: zoo.Network
-    placement: Placement
+    placement: Explanation
     difference: Difference
     compile_seconds: float  # the first call, all of it
     eager: Times
