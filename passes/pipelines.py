@@ -111,6 +111,29 @@ STAGES = (
 )
 
 
+# host parts: elementwise chains fused, results and intermediates owned by the caller, one thread
+HOST_STAGES = (
+    Stage(
+        "host",
+        (
+            *CLEANUP,
+            "linalg-fuse-elementwise-ops",
+            *CLEANUP,
+            "eliminate-empty-tensors",
+            "protect-arguments",
+            "one-shot-bufferize{bufferize-function-boundaries=1"
+            " function-boundary-type-conversion=identity-layout-map}",
+            "results-to-out-params",
+            *CLEANUP,
+            "plan-workspace",
+            "func.func(refback-munge-memref-copy)",
+            *CLEANUP,
+        ),
+    ),
+    Stage("llvm", tuple(name for name in STAGES[-1].passes if name != "insert-thread-team")),
+)
+
+
 class StageFailure(Exception):
     """A stage failed. `ir_before` is the module before the stage, `pipeline` what ran on it."""
 

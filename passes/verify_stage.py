@@ -197,6 +197,13 @@ def only_llvm(module: ir.Operation) -> Iterator[Violation]:
             yield op, f"'{op.name}' is not lowered"
 
 
+def nothing_asserts(module: ir.Operation) -> Iterator[Violation]:
+    """A check that fails would end the process."""
+    for op in nested(module):
+        if op.name == "cf.assert":
+            yield op, f"'cf.assert' is left: {string(op.attributes['msg'])}"
+
+
 RULES = {
     "normalise": (no_torch_ops, regions_only_call_kernels),
     "schedule": (kernels_are_scheduled,),
@@ -209,6 +216,7 @@ RULES = {
         placed_buffers_are_disjoint,
         scratch_fits,
     ),
+    "host": (no_tensors, functions_return_nothing, nothing_is_allocated, nothing_asserts),
     "cpu": (no_npu_ops,),
     "llvm": (only_llvm,),
 }
