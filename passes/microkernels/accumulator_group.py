@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mlir_npu.dialect.bindings import ir
-from mlir_npu.passes.microkernels.aliasing import may_overlap, without_casts
+from mlir_npu.passes.microkernels.aliasing import may_overlap, users_of, whole_buffer
 
 COMPUTE = frozenset(
     {"npu.conv2d", "npu.depthwise_conv2d", "npu.matmul", "npu.pool2d", "npu.reduce"}
@@ -36,8 +36,8 @@ class AccumulatorGroup:
 
 def find_group(compute: ir.Operation) -> AccumulatorGroup:
     """The largest group around `compute` that is safe to fuse."""
-    accumulator = without_casts(compute.operands[-1])
-    users = _users(accumulator)
+    accumulator = whole_buffer(compute.operands[-1])
+    users = users_of(accumulator)
     alone = AccumulatorGroup(compute, None, None)
     if any(u.block != compute.block for u in users):
         return alone
@@ -65,16 +65,23 @@ def _is_overwritten(sequence: list[ir.Operation], at: int) -> bool:
 def _can_fuse_drain(compute: ir.Operation, drain: ir.Operation, order: list[ir.Operation]) -> bool:
     if drain.name not in _READERS:
         return False
-    accumulator = without_casts(compute.operands[-1])
-    reads = [i for i, v in enumerate(drain.operands) if without_casts(v) == accumulator]
-    first_map = ir.AffineMapAttr(drain.attributes["indexing_maps"][0]).value
-    if reads != [0] or not first_map.is_permutation:
+    accumulator = whole_buffer(compute.operands[-1])
+    reads = [i for i, v in enumerate(drain.operands) if whole_buffer(v) == accumulator]
+    if reads != [0] or not _covers_accumulator(compute, drain):
         return False
     inputs = list(compute.operands)[:-1]
     if any(may_overlap(drain.operands[-1], value) for value in inputs):
         return False
     between = order[order.index(compute) + 1 : order.index(drain)]
     return all(_keeps(op, inputs) for op in between)
+
+
+def _covers_accumulator(compute: ir.Operation, drain: ir.Operation) -> bool:
+    """Whether the drain visits each element once, in a shape that differs by extents of one at most."""
+    map_ = ir.AffineMapAttr(drain.attributes["indexing_maps"][0]).value
+    shapes = [ir.MemRefType(v.type).shape for v in (compute.operands[-1], drain.operands[0])]
+    computed, drained = ([extent for extent in shape if extent > 1] for shape in shapes)
+    return map_.is_permutation and computed == drained
 
 
 def _keeps(op: ir.Operation, inputs: Iterable[ir.Value]) -> bool:
@@ -86,15 +93,3 @@ def _keeps(op: ir.Operation, inputs: Iterable[ir.Value]) -> bool:
     if op.name.startswith("npu.") and op.name != "npu.dma_wait":
         return not any(may_overlap(op.operands[-1], value) for value in inputs)
     return op.name.startswith(_HARMLESS)
-
-
-def _users(buffer: ir.Value) -> list[ir.Operation]:
-    """Ops that use `buffer`, looking through casts."""
-    found = []
-    for use in buffer.uses:
-        op = use.owner.operation
-        if op.name in ("memref.memory_space_cast", "memref.cast"):
-            found += _users(op.results[0])
-        elif op not in found:
-            found.append(op)
-    return found

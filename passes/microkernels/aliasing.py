@@ -6,13 +6,11 @@ from dataclasses import dataclass
 
 from mlir_npu.dialect.bindings import ir
 
-_CASTS = frozenset({"memref.memory_space_cast", "memref.cast"})
-_VIEWS = _CASTS | {
-    "memref.subview",
-    "memref.expand_shape",
-    "memref.collapse_shape",
-    "memref.reinterpret_cast",
-}
+# Views of all of a buffer under another type.
+WHOLE_VIEWS = frozenset(
+    {"memref.memory_space_cast", "memref.cast", "memref.expand_shape", "memref.collapse_shape"}
+)
+_VIEWS = WHOLE_VIEWS | {"memref.subview", "memref.reinterpret_cast"}
 _ELEMENT_BYTES = {"f32": 4, "f64": 8, "f16": 2, "bf16": 2, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "i1": 1}
 
 
@@ -25,9 +23,19 @@ class Memory:
     last: int | None
 
 
-def without_casts(buffer: ir.Value) -> ir.Value:
-    """`buffer` before any change of its type alone."""
-    return _peel(buffer, _CASTS)
+def whole_buffer(view: ir.Value) -> ir.Value:
+    """The buffer of which `view` is all, under another shape or memory space."""
+    return _peel(view, WHOLE_VIEWS)
+
+
+def users_of(buffer: ir.Value) -> list[ir.Operation]:
+    """Ops that use `buffer` or a view of all of it; those views themselves are not listed."""
+    found: list[ir.Operation] = []
+    for use in buffer.uses:
+        op = use.owner.operation
+        new = users_of(op.results[0]) if op.name in WHOLE_VIEWS else [op]
+        found += [user for user in new if user not in found]
+    return found
 
 
 def memory_of(buffer: ir.Value) -> Memory:

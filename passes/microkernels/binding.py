@@ -10,7 +10,6 @@ from mlir_npu.passes.analysis.loop_nest import Dim
 from mlir_npu.passes.microkernels.accumulation import Accumulation, Epilogue
 from mlir_npu.passes.microkernels.accumulator_group import AccumulatorGroup
 from mlir_npu.passes.microkernels.buffers import (
-    NotLinearError,
     Operand,
     mapped_operand,
     operand_of,
@@ -57,7 +56,7 @@ def bind_group(
 ) -> BoundGroup:
     """`output_loops[i]` is the loop that walks dimension i of the accumulator; `inputs` come first.
 
-    Raises NotLinearError when the drain reads the accumulator through anything but a permutation.
+    Raises NotLinearError for operands of the drain that no strides describe.
     """
     accumulator = group.compute.operands[-1]
     operands = list(inputs)
@@ -68,7 +67,7 @@ def bind_group(
         operands.append(operand_of(accumulator, strides))
     else:
         first = len(operands)
-        operands += _drain_operands(group.drain, output_loops, len(extents))
+        operands += _drain_operands(group.drain, _wide_loops(output_loops, extents), len(extents))
         epilogue = Epilogue(
             group.drain.regions[0].blocks[0],
             tuple(range(first, len(operands) - 1)),
@@ -78,21 +77,31 @@ def bind_group(
     return BoundGroup(tuple(operands), tuple(extents), Accumulation(initial, memory, epilogue))
 
 
-def _drain_operands(drain: ir.Operation, output_loops: Sequence[int], loops: int) -> list[Operand]:
+def _wide_loops(loops: Sequence[int], extents: Sequence[int]) -> list[int]:
+    return [loop for loop in loops if extents[loop] > 1]
+
+
+def _drain_operands(drain: ir.Operation, wide_loops: Sequence[int], loops: int) -> list[Operand]:
+    """Operands of the drain but its accumulator, on the loops of the compute op.
+
+    Both see the accumulator in one order of dimensions, extents of one aside.
+    """
     accumulator_map, *maps = operand_maps(drain)
-    if not accumulator_map.is_permutation:
-        raise NotLinearError(f"the drain reads its accumulator through {accumulator_map}")
+    accumulator, *rest = drain.operands
     # Drain loop d walks the accumulator dimension whose map result is d.
-    positions = [ir.AffineDimExpr(e).position for e in accumulator_map.results]
-    to_loop = {d: output_loops[dim] for dim, d in enumerate(positions)}
-    rest = list(drain.operands)[1:]
+    wide = [
+        ir.AffineDimExpr(expression).position
+        for expression, extent in zip(accumulator_map.results, shape_of(accumulator), strict=True)
+        if extent > 1
+    ]
+    to_loop = dict(zip(wide, wide_loops, strict=True))
     return [_reorder(mapped_operand(v, m), to_loop, loops) for v, m in zip(rest, maps, strict=True)]
 
 
 def _reorder(operand: Operand, to_loop: dict[int, int], loops: int) -> Operand:
     strides = [0] * loops
-    for position, stride in enumerate(operand.strides):
-        strides[to_loop[position]] = stride
+    for position, loop in to_loop.items():
+        strides[loop] = operand.strides[position]
     return Operand(operand.flat, operand.start, tuple(strides), operand.element)
 
 

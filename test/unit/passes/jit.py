@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from mlir_npu.dialect.bindings import ExecutionEngine, ir, make_context
-from mlir_npu.dialect.input_slots import MAX_INPUTS
+from mlir_npu.dialect.slots import MAX_INPUTS
 from mlir_npu.dialect.target import Target, load_target, set_target
 from mlir_npu.passes.pass_manager import run_pipeline
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from jit import AVX2, AVX512, SSE, Function, memref_type
+from jit import AVX2, AVX512, SSE, Function, memref_type, segments
 from npu_text import bias_relu_drain, compute, copy_drain, fill, function, window
 from reference import conv2d, integers, out_extent, relu
 
@@ -153,7 +153,7 @@ def test_output_with_channels_before_pixels():
     %sum = arith.negf %a : f32
     "npu.yield"(%sum) : (f32) -> ()
   }}) {{indexing_maps = [affine_map<(n, k, i, y, x) -> (n, y, x, k, i)>, affine_map<(n, k, i, y, x) -> (n, k, i, y, x)>],
-       operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 1>}}
+       {segments(0, accumulator=True)}}}
     : ({memref_type(acc, "acc")}, {memref_type(shapes["o"], "sram")}) -> ()"""
     operands = {"x": shapes["x"], "w": shapes["w"]}
     start = fill("acc", memref_type(acc, "acc"))
