@@ -1,0 +1,74 @@
+"""Compile a kernel up to a stage and run it on the interpreter or, from linalg, on the CPU."""
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+from staged.interpreter import Buffer, Machine
+from staged.kernel_text import Kernel
+
+from mlir_npu.dialect.bindings import ExecutionEngine, ir, make_context
+from mlir_npu.dialect.target import Target, load_target, set_target
+from mlir_npu.passes.kernels.walk import argument_roles, entry, functions, symbol
+from mlir_npu.passes.pass_manager import run_pipeline
+from mlir_npu.passes.pipelines import run_stages
+
+LLVM = (
+    "func.func(refback-munge-memref-copy),buffer-deallocation-pipeline,"
+    "convert-bufferization-to-memref,convert-linalg-to-loops,scf-forall-to-for,"
+    "fold-memref-alias-ops,expand-strided-metadata,lower-affine,convert-scf-to-cf,"
+    "convert-arith-to-llvm,convert-index-to-llvm,finalize-memref-to-llvm,convert-cf-to-llvm,"
+    "convert-func-to-llvm{use-bare-ptr-memref-call-conv=1},canonicalize,reconcile-unrealized-casts"
+)
+
+
+def compile_to(kernel: Kernel, stage: str, target: str | Target = "edge") -> ir.Module:
+    """The module after `stage`; its context stays alive with it."""
+    target = load_target(target) if isinstance(target, str) else target
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(kernel.text)
+        set_target(module.operation, target)
+        run_stages(module, first="schedule", last=stage)
+        return module
+
+
+def interpret(kernel: Kernel, module: ir.Module, arrays) -> np.ndarray:
+    """Run @main; checks that every output element was moved out exactly once."""
+    main = next(f for f in functions(module.operation) if symbol(f) == "main")
+    output = Buffer.of(np.full(kernel.output, np.nan, np.float32))
+    buffers = [Buffer.of(array.copy()) for array in arrays]
+    memory = [
+        Buffer.of(np.full(argument.type.shape, 255, np.uint8))
+        for argument, role in zip(entry(main).arguments, argument_roles(main))
+        if role in ("workspace", "scratch")
+    ]
+    Machine(module).call("main", *buffers, output, *memory)
+    assert (output.writes == 1).all(), "some output elements were not moved out exactly once"
+    for buffer, array in zip(buffers, arrays):
+        np.testing.assert_array_equal(buffer.data, array)
+    return output.data
+
+
+def execute(kernel: Kernel, module: ir.Module, arrays) -> np.ndarray:
+    """Run @main of a module after "buffers" through upstream's loops and the JIT."""
+    with module.context, ir.Location.unknown():
+        run_pipeline(module, f"builtin.module({LLVM})")
+        engine = ExecutionEngine(module, opt_level=2)
+    output = np.full(kernel.output, np.nan, np.float32)
+    values = (ctypes.c_void_p * (len(arrays) + 1))(*[a.ctypes.data for a in [*arrays, output]])
+    base = ctypes.addressof(values)
+    block = (ctypes.c_void_p * len(values))(*[base + 8 * i for i in range(len(values))])
+    address = engine.raw_lookup("main")
+    assert address, "main has undefined symbols"
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)(ctypes.addressof(block))
+    return output
+
+
+def check(kernel: Kernel, target: str | Target = "edge", seed: int = 0) -> ir.Module:
+    """Stages "stage" and "allocate" give exactly the reference; returns the allocated module."""
+    arrays = kernel.arrays(seed)
+    expected = kernel.reference(*arrays)
+    for stage in ("stage", "allocate"):
+        module = compile_to(kernel, stage, target)
+        np.testing.assert_array_equal(interpret(kernel, module, arrays), expected, stage)
+    return module
