@@ -30,6 +30,9 @@ class DenseArrayAttr(ir.DenseI64ArrayAttr):
     attr_name = "builtin.dense_array"
 
 
+DenseArrayAttr.BASE = ir.DenseI64ArrayAttr
+
+
 def space_attr(space: str) -> ir.Attribute:
     """`#npu.space<"...">` for one of SPACES, in the current context."""
     return SpaceAttr.get(ir.StringAttr.get(space))

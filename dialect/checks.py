@@ -8,26 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlir_npu.dialect.attributes import SPACES, space_of
+from mlir_npu.dialect.base import error
 from mlir_npu.dialect.bindings import ir
 
+WIDER_ACCUMULATOR = {"f16": ("f32",), "bf16": ("f32",), "i8": ("i32",)}
 DYNAMIC = ir.ShapedType.get_dynamic_size()
-
-
-def error(op: ir.OpView, message: str) -> bool:
-    """Emit "'npu.x' op message" at `op`; returns False."""
-    op.location.emit_error(f"'{op.OPERATION_NAME}' op {message}")
-    return False
-
-
-def check_segments(op: ir.OpView, groups: int) -> bool:
-    """The text spells out how many operands each of the operand groups has."""
-    name = "operandSegmentSizes"
-    if name not in op.attributes:
-        return error(op, f"needs '{name} = array<i32: ...>' with {groups} entries")
-    sizes = list(op.attributes[name])
-    if len(sizes) == groups and sum(sizes) == len(op.operands):
-        return True
-    return error(op, f"'{name}' {sizes} does not split {len(op.operands)} operands into {groups} groups")
 
 
 def check_memref(op: ir.OpView, value: ir.Value, name: str, rank: int | None = None) -> bool:
@@ -35,7 +20,8 @@ def check_memref(op: ir.OpView, value: ir.Value, name: str, rank: int | None = N
     if not isinstance(value.type, ir.MemRefType):
         return error(op, f"{name} must be a memref, got {value.type}")
     if space_of(value.type) not in SPACES:
-        return error(op, f"{name} has unknown memory space {space_of(value.type)}")
+        memories = ', '.join(SPACES)
+        return error(op, f"{name} must be in one of the memories {memories}, got {space_of(value.type)}")
     actual = ir.MemRefType(value.type).rank
     if rank is not None and actual != rank:
         return error(op, f"{name} must have rank {rank}, got rank {actual}: {value.type}")
@@ -58,6 +44,24 @@ def check_same_element_type(op: ir.OpView, values: Sequence[ir.Value], names: Se
         if actual != first:
             return error(op, f"{name} has element type {actual}, but {names[0]} has {first}")
     return True
+
+
+def check_accumulator_type(op: ir.OpView, operand: ir.Value, accumulator: ir.Value) -> bool:
+    """The accumulator holds the element type of the operands, or the wider one that sums of it need."""
+    narrow = ir.MemRefType(operand.type).element_type
+    wide = ir.MemRefType(accumulator.type).element_type
+    allowed = [str(narrow), *WIDER_ACCUMULATOR.get(str(narrow), ())]
+    if str(wide) in allowed:
+        return True
+    return error(op, f"accumulator of {narrow} products must hold {' or '.join(allowed)}, got {wide}")
+
+
+def check_scalar_type(op: ir.OpView, name: str, value: ir.Attribute, buffer: ir.Value) -> bool:
+    """A constant has the element type of the buffer that it is written to."""
+    element = ir.MemRefType(buffer.type).element_type
+    if getattr(value, "type", None) == element:
+        return True
+    return error(op, f"'{name}' must be of type {element}, got {value}")
 
 
 def check_extent(op: ir.OpView, what: str, actual: int, expected: int) -> bool:

@@ -5,23 +5,23 @@ from collections.abc import Sequence
 from typing import Any
 
 from mlir_npu.dialect.attributes import ACC, SRAM, DenseArrayAttr
-from mlir_npu.dialect.base import Npu
+from mlir_npu.dialect.base import TileOp, error
 from mlir_npu.dialect.bindings import ext, ir
 from mlir_npu.dialect.checks import (
+    check_accumulator_type,
     check_extent,
     check_halo,
     check_memref,
     check_positive,
     check_same_element_type,
     check_space,
-    error,
 )
 from mlir_npu.dialect.effects import AccumulateEffects
 
 POOL_KINDS = ("max", "sum")
 
 
-class Conv2DOp(Npu.Operation, name="conv2d", traits=[AccumulateEffects]):
+class Conv2DOp(TileOp, name="conv2d", traits=[AccumulateEffects]):
     """accumulator[n,y,x,ko,ki] += sum over r,s,c of input[n, y*sy + r*dy, x*sx + s*dx, c] * weights[ko,r,s,c,ki]."""
 
     input: ext.Operand[Any]
@@ -30,7 +30,7 @@ class Conv2DOp(Npu.Operation, name="conv2d", traits=[AccumulateEffects]):
     strides: DenseArrayAttr
     dilations: DenseArrayAttr
 
-    def verify_invariants(self) -> bool:
+    def verify_op(self) -> bool:
         if not _check_contraction(self, (self.input, self.weights, self.accumulator), (4, 5, 5)):
             return False
         n, height, width, channels = _shape(self.input)
@@ -45,7 +45,7 @@ class Conv2DOp(Npu.Operation, name="conv2d", traits=[AccumulateEffects]):
         )
 
 
-class DepthwiseConv2DOp(Npu.Operation, name="depthwise_conv2d", traits=[AccumulateEffects]):
+class DepthwiseConv2DOp(TileOp, name="depthwise_conv2d", traits=[AccumulateEffects]):
     """accumulator[n,y,x,c] += sum over r,s of input[n, y*sy + r*dy, x*sx + s*dx, c] * weights[r,s,c]."""
 
     input: ext.Operand[Any]
@@ -54,7 +54,7 @@ class DepthwiseConv2DOp(Npu.Operation, name="depthwise_conv2d", traits=[Accumula
     strides: DenseArrayAttr
     dilations: DenseArrayAttr
 
-    def verify_invariants(self) -> bool:
+    def verify_op(self) -> bool:
         if not _check_contraction(self, (self.input, self.weights, self.accumulator), (4, 3, 4)):
             return False
         n, height, width, channels = _shape(self.input)
@@ -68,14 +68,14 @@ class DepthwiseConv2DOp(Npu.Operation, name="depthwise_conv2d", traits=[Accumula
         )
 
 
-class MatmulOp(Npu.Operation, name="matmul", traits=[AccumulateEffects]):
+class MatmulOp(TileOp, name="matmul", traits=[AccumulateEffects]):
     """accumulator[m,no,ni] += sum over c of lhs[m,c] * rhs[no,c,ni]."""
 
     lhs: ext.Operand[Any]
     rhs: ext.Operand[Any]
     accumulator: ext.Operand[Any]
 
-    def verify_invariants(self) -> bool:
+    def verify_op(self) -> bool:
         names = ("lhs", "rhs", "accumulator")
         if not _check_contraction(self, (self.lhs, self.rhs, self.accumulator), (2, 3, 3), names):
             return False
@@ -90,7 +90,7 @@ class MatmulOp(Npu.Operation, name="matmul", traits=[AccumulateEffects]):
         )
 
 
-class Pool2DOp(Npu.Operation, name="pool2d", traits=[AccumulateEffects]):
+class Pool2DOp(TileOp, name="pool2d", traits=[AccumulateEffects]):
     """accumulator[n,y,x,c] = kind(accumulator[n,y,x,c], input[n, y*sy + r*dy, x*sx + s*dx, c] over the window)."""
 
     input: ext.Operand[Any]
@@ -100,7 +100,7 @@ class Pool2DOp(Npu.Operation, name="pool2d", traits=[AccumulateEffects]):
     strides: DenseArrayAttr
     dilations: DenseArrayAttr
 
-    def verify_invariants(self) -> bool:
+    def verify_op(self) -> bool:
         if self.kind.value not in POOL_KINDS:
             return error(self, f"'kind' must be one of {', '.join(POOL_KINDS)}, got '{self.kind.value}'")
         operands, names = (self.input, self.accumulator), ("input", "accumulator")
@@ -133,7 +133,11 @@ def _check_contraction(
     for operand, name in zip(operands[:-1], names):
         if not check_space(op, operand, name, SRAM):
             return False
-    return check_space(op, operands[-1], names[-1], ACC) and check_same_element_type(op, operands, names)
+    return (
+        check_space(op, operands[-1], names[-1], ACC)
+        and check_same_element_type(op, operands[:-1], names)
+        and check_accumulator_type(op, operands[0], operands[-1])
+    )
 
 
 def _check_window(

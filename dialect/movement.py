@@ -1,31 +1,29 @@
-"""Ops that move data between memories or set it: dma_start, dma_wait, fill, barrier."""
+"""Ops that move data between memories, set it, or wait: dma_start, dma_wait, fill, barrier."""
 
 # No postponed annotations here: ext reads the classes themselves.
 from collections.abc import Sequence
 from typing import Any
 
-from mlir_npu.dialect.attributes import ACC, SRAM, DenseArrayAttr, TokenType
-from mlir_npu.dialect.base import Npu
+from mlir_npu.dialect.attributes import ACC, DRAM, SRAM, DenseArrayAttr, TokenType
+from mlir_npu.dialect.base import TileOp, error
 from mlir_npu.dialect.bindings import ext, ir
 from mlir_npu.dialect.checks import (
     DYNAMIC,
     check_extent,
     check_memref,
     check_same_element_type,
-    check_segments,
+    check_scalar_type,
     check_space,
-    error,
 )
 from mlir_npu.dialect.effects import FillEffects, MoveEffects
 
-PAD_VALUE = "pad_value"
 
-
-class DmaStartOp(Npu.Operation, name="dma_start", traits=[MoveEffects]):
+class DmaStartOp(TileOp, name="dma_start", traits=[MoveEffects]):
     """Start to move `source` into `target`; target dimension i walks source dimension permutation[i].
 
     Without `low` the extents agree. With `low`, one index per target dimension, the source lands at
-    target[low...] and every other target element becomes `pad_value`.
+    target[low...] and every other target element becomes `pad_value`. The target may be read, and the
+    source written, once the token has been waited for.
     """
 
     source: ext.Operand[Any]
@@ -33,6 +31,8 @@ class DmaStartOp(Npu.Operation, name="dma_start", traits=[MoveEffects]):
     low: Sequence[ext.Operand[ir.IndexType]]
     permutation: DenseArrayAttr
     token: ext.Result[TokenType]
+
+    OPTIONAL = ("pad_value",)
 
     @classmethod
     def build(
@@ -51,25 +51,20 @@ class DmaStartOp(Npu.Operation, name="dma_start", traits=[MoveEffects]):
         order = ir.DenseI64ArrayAttr.get(list(permutation))
         op = cls(source, target, list(low), order, TokenType.get(), loc=loc)
         if pad_value is not None:
-            op.attributes[PAD_VALUE] = pad_value
+            op.attributes["pad_value"] = pad_value
         return op
 
-    @property
-    def pad_value(self) -> ir.Attribute | None:
-        """The value outside of the landing box, or None for a plain move."""
-        return self.attributes[PAD_VALUE] if PAD_VALUE in self.attributes else None
-
-    def verify_invariants(self) -> bool:
-        if not check_segments(self, 3) or not check_memref(self, self.source, "source"):
+    def verify_op(self) -> bool:
+        if not check_memref(self, self.source, "source"):
             return False
-        source = ir.MemRefType(self.source.type)
+        rank = ir.MemRefType(self.source.type).rank
         return (
-            check_memref(self, self.target, "target", source.rank)
+            check_memref(self, self.target, "target", rank)
             and check_same_element_type(self, [self.source, self.target], ["source", "target"])
-            and check_space(self, self.source, "source", "dram", "sram")
-            and check_space(self, self.target, "target", "dram", "sram")
-            and self._check_permutation(source.rank)
-            and self._check_padding(source.rank)
+            and check_space(self, self.source, "source", DRAM, SRAM)
+            and check_space(self, self.target, "target", DRAM, SRAM)
+            and self._check_permutation(rank)
+            and self._check_padding(rank)
             and self._check_extents()
         )
 
@@ -77,72 +72,68 @@ class DmaStartOp(Npu.Operation, name="dma_start", traits=[MoveEffects]):
         order = list(self.permutation)
         if sorted(order) == list(range(rank)):
             return True
-        return error(self, f"'permutation' must be a permutation of 0..{rank - 1}, got {order}")
+        return error(self, f"'permutation' must hold each of 0..{rank - 1} once, got {order}")
 
     def _check_padding(self, rank: int) -> bool:
         if len(self.low) not in (0, rank):
-            return error(self, f"needs 0 or {rank} 'low' operands, got {len(self.low)}")
-        if bool(len(self.low)) != (self.pad_value is not None):
-            return error(self, "needs 'pad_value' exactly when it has 'low' operands")
+            return error(self, f"takes no or {rank} 'low' operands, got {len(self.low)}")
+        if bool(self.low) != (self.pad_value is not None):
+            return error(self, "takes 'pad_value' together with 'low' operands, or neither")
         if self.pad_value is None:
             return True
-        element = ir.MemRefType(self.target.type).element_type
-        if getattr(self.pad_value, "type", None) != element:
-            return error(self, f"'pad_value' must be of type {element}, got {self.pad_value}")
-        return True
+        return check_scalar_type(self, "pad_value", self.pad_value, self.target)
 
     def _check_extents(self) -> bool:
         source, target = ir.MemRefType(self.source.type), ir.MemRefType(self.target.type)
         for dim, source_dim in enumerate(self.permutation):
             have, room = source.shape[source_dim], target.shape[dim]
-            if not len(self.low):
-                if not check_extent(self, f"source and target differ in target dimension {dim}", have, room):
-                    return False
-                continue
-            low = _constant(self.low[dim])
-            if DYNAMIC in (have, room) or low is None:
-                continue
-            if low < 0 or low + have > room:
-                return error(
-                    self,
-                    f"source of extent {have} at {low} exceeds target extent {room} in dimension {dim}",
-                )
+            what = f"source dimension {source_dim} and target dimension {dim} differ"
+            if self.low and not self._check_landing(dim, have, room):
+                return False
+            if not self.low and not check_extent(self, what, have, room):
+                return False
         return True
 
+    def _check_landing(self, dim: int, have: int, room: int) -> bool:
+        low = _constant(self.low[dim])
+        if low is not None and low < 0:
+            return error(self, f"'low' must not be negative, got {low} in dimension {dim}")
+        if DYNAMIC in (have, room) or (low or 0) + have <= room:
+            return True
+        return error(
+            self, f"source of extent {have} at {low or 0} exceeds target extent {room} in dimension {dim}"
+        )
 
-class DmaWaitOp(Npu.Operation, name="dma_wait"):
+
+class DmaWaitOp(TileOp, name="dma_wait"):
     """Wait until the moves of the tokens are done."""
 
     tokens: Sequence[ext.Operand[TokenType]]
 
-    def verify_invariants(self) -> bool:
-        if not len(self.operands):
-            return error(self, "needs at least one token")
-        return True
+    def verify_op(self) -> bool:
+        return True if self.tokens else error(self, "takes at least one token")
 
 
-class FillOp(Npu.Operation, name="fill", traits=[FillEffects]):
+class FillOp(TileOp, name="fill", traits=[FillEffects]):
     """Set every element of an on-chip tile to `value`."""
 
     target: ext.Operand[Any]
     value: Any
 
-    def verify_invariants(self) -> bool:
-        if not check_memref(self, self.target, "target"):
-            return False
-        if not check_space(self, self.target, "target", SRAM, ACC):
-            return False
-        element = ir.MemRefType(self.target.type).element_type
-        if getattr(self.value, "type", None) != element:
-            return error(self, f"'value' must be of type {element}, got {self.value}")
-        return True
+    def verify_op(self) -> bool:
+        return (
+            check_memref(self, self.target, "target")
+            and check_space(self, self.target, "target", SRAM, ACC)
+            and check_scalar_type(self, "value", self.value, self.target)
+        )
 
 
-class BarrierOp(Npu.Operation, name="barrier"):
+class BarrierOp(TileOp, name="barrier"):
     """Every unit finishes what it has started."""
 
 
 def _constant(value: ir.Value) -> int | None:
+    """The value of an index constant, None for any other value."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name != "arith.constant":
         return None

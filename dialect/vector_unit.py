@@ -1,7 +1,7 @@
-"""Ops of the vector unit, each with a region of scalar arith/math ops: eltwise, reduce, drain, yield.
+"""Ops of the vector unit, each with a region of scalar arith and math ops: eltwise, reduce, drain, yield.
 
-Indexing maps and regions read as in linalg.generic: one map per operand, one block argument per operand
-in operand order, and `npu.yield` gives the new element of every output.
+Indexing maps and regions read as in linalg.generic: one map and one block argument per operand, in operand
+order, and `npu.yield` gives the new element of the output.
 """
 
 # No postponed annotations here: ext reads the classes themselves.
@@ -9,145 +9,142 @@ from collections.abc import Sequence
 from typing import Any
 
 from mlir_npu.dialect.attributes import ACC, SRAM
-from mlir_npu.dialect.base import Npu
+from mlir_npu.dialect.base import TileOp, error
 from mlir_npu.dialect.bindings import ext, ir
-from mlir_npu.dialect.checks import DYNAMIC, check_memref, check_segments, check_space, error
-from mlir_npu.dialect.input_slots import INPUT_SLOTS, MAX_INPUTS, with_input_list
+from mlir_npu.dialect.checks import check_memref, check_space
 from mlir_npu.dialect.effects import AccumulateEffects, OverwriteEffects
+from mlir_npu.dialect.indexing import check_indexing
+from mlir_npu.dialect.slots import SlottedOp
 
 ITERATOR_KINDS = ("parallel", "reduction")
+VECTOR_OPS = ("npu.eltwise", "npu.reduce", "npu.drain")
+SCALAR_DIALECTS = ("arith", "math")
 
 
-class YieldOp(Npu.Operation, name="yield", traits=[ir.IsTerminatorTrait]):
-    """Ends the region of a vector-unit op with the new output elements."""
+class YieldOp(TileOp, name="yield", traits=[ir.IsTerminatorTrait]):
+    """Ends the region of a vector-unit op with the new output element."""
 
     values: Sequence[ext.Operand[Any]]
 
+    def verify_op(self) -> bool:
+        parent = self.operation.parent.name
+        if parent in VECTOR_OPS:
+            return True
+        return error(self, f"must be inside {', '.join(VECTOR_OPS)}, is inside '{parent}'")
 
-@with_input_list
-class EltwiseOp(Npu.Operation, name="eltwise", traits=[OverwriteEffects]):
+
+class EltwiseOp(SlottedOp, name="eltwise", traits=[OverwriteEffects]):
     """output[map(i)] = region(inputs[map(i)]...) for every point i of an all-parallel iteration space."""
 
-    __annotations__.update(INPUT_SLOTS)
+    inputs: Sequence[ext.Operand[Any]]
     output: ext.Operand[Any]
     indexing_maps: ir.ArrayAttr
     body: ir.Region
 
-    def verify_invariants(self) -> bool:
-        if not check_segments(self, MAX_INPUTS + 1):
-            return False
-        operands = [*self.inputs, self.output]
-        return _check_operands(self, operands, SRAM) and check_domain(self, operands)
+    def verify_op(self) -> bool:
+        operands = list(self.operands)
+        return (
+            all(_check_operand(self, value, f"operand {i}", SRAM) for i, value in enumerate(operands))
+            and check_indexing(self, operands)
+            and _check_output_is_covered(self)
+        )
 
     def verify_region_invariants(self) -> bool:
-        return _check_body(self, [*self.inputs, self.output])
+        return _check_body(self) and _check_output_is_not_read(self)
 
 
-@with_input_list
-class ReduceOp(Npu.Operation, name="reduce", traits=[AccumulateEffects]):
+class ReduceOp(SlottedOp, name="reduce", traits=[AccumulateEffects]):
     """output[map(i)] = region(inputs[map(i)]..., output[map(i)]) over parallel and reduction dimensions."""
 
-    __annotations__.update(INPUT_SLOTS)
+    inputs: Sequence[ext.Operand[Any]]
     output: ext.Operand[Any]
     indexing_maps: ir.ArrayAttr
     iterator_types: ir.ArrayAttr
     body: ir.Region
 
-    def verify_invariants(self) -> bool:
-        if not check_segments(self, MAX_INPUTS + 1):
-            return False
-        operands = [*self.inputs, self.output]
-        kinds = [ir.StringAttr(kind).value for kind in self.iterator_types]
-        unknown = [kind for kind in kinds if kind not in ITERATOR_KINDS]
-        if unknown:
-            return error(self, f"'iterator_types' must be parallel or reduction, got '{unknown[0]}'")
+    def verify_op(self) -> bool:
+        for kind in self.iterator_types:
+            if not isinstance(kind, ir.StringAttr) or kind.value not in ITERATOR_KINDS:
+                listed = " or ".join(f'"{name}"' for name in ITERATOR_KINDS)
+                return error(self, f"'iterator_types' must hold {listed}, got {kind}")
+        operands = list(self.operands)
         return (
-            _check_operands(self, operands[:-1], SRAM)
-            and _check_operands(self, operands[-1:], SRAM, ACC)
-            and check_domain(self, operands, len(kinds))
+            all(_check_operand(self, value, f"operand {i}", SRAM) for i, value in enumerate(self.inputs))
+            and _check_operand(self, self.output, "output", SRAM, ACC)
+            and check_indexing(self, operands, len(self.iterator_types))
         )
 
     def verify_region_invariants(self) -> bool:
-        return _check_body(self, [*self.inputs, self.output])
+        return _check_body(self)
 
 
-@with_input_list
-class DrainOp(Npu.Operation, name="drain", traits=[OverwriteEffects]):
+class DrainOp(SlottedOp, name="drain", traits=[OverwriteEffects]):
     """output[map(i)] = region(accumulator[map(i)], inputs[map(i)]...): the way out of the accumulators."""
 
     accumulator: ext.Operand[Any]
-    __annotations__.update(INPUT_SLOTS)
+    inputs: Sequence[ext.Operand[Any]]
     output: ext.Operand[Any]
     indexing_maps: ir.ArrayAttr
     body: ir.Region
 
-    def verify_invariants(self) -> bool:
-        if not check_segments(self, MAX_INPUTS + 2):
-            return False
-        operands = [self.accumulator, *self.inputs, self.output]
+    def verify_op(self) -> bool:
+        operands = list(self.operands)
         return (
-            _check_operands(self, operands[:1], ACC)
-            and _check_operands(self, operands[1:], SRAM)
-            and check_domain(self, operands)
+            _check_operand(self, self.accumulator, "accumulator", ACC)
+            and all(
+                _check_operand(self, value, f"operand {i}", SRAM)
+                for i, value in enumerate(operands)
+                if i > 0
+            )
+            and check_indexing(self, operands)
+            and _check_output_is_covered(self)
         )
 
     def verify_region_invariants(self) -> bool:
-        return _check_body(self, [self.accumulator, *self.inputs, self.output])
+        return _check_body(self) and _check_output_is_not_read(self)
 
 
-def check_domain(op: ir.OpView, operands: Sequence[ir.Value], dimensions: int | None = None) -> bool:
-    """One map per operand; maps agree with each other on the extent of every iteration dimension."""
-    maps = [ir.AffineMapAttr(attribute).value for attribute in op.indexing_maps]
-    if len(maps) != len(operands):
-        return error(op, f"needs one indexing map per operand: {len(maps)} maps, {len(operands)} operands")
-    dimensions = maps[0].n_dims if dimensions is None else dimensions
-    extents: dict[int, int] = {}
-    for number, (operand, indexing_map) in enumerate(zip(operands, maps)):
-        shape = ir.MemRefType(operand.type).shape
-        if indexing_map.n_dims != dimensions or len(indexing_map.results) != len(shape):
-            return error(
-                op,
-                f"indexing map {number} is {indexing_map}, but there are {dimensions} dimensions "
-                f"and the operand has rank {len(shape)}",
-            )
-        for extent, result in zip(shape, indexing_map.results):
-            if not isinstance(result, ir.AffineDimExpr) or extent == DYNAMIC:
-                continue
-            dimension = ir.AffineDimExpr(result).position
-            if extents.setdefault(dimension, extent) != extent:
-                return error(
-                    op,
-                    f"operand {number} has extent {extent} along d{dimension}, "
-                    f"another operand has {extents[dimension]}",
-                )
-    return True
+def _check_operand(op: ir.OpView, value: ir.Value, name: str, *spaces: str) -> bool:
+    return check_memref(op, value, name) and check_space(op, value, name, *spaces)
 
 
-def _check_operands(op: ir.OpView, operands: Sequence[ir.Value], *spaces: str) -> bool:
-    return all(
-        check_memref(op, operand, "operand") and check_space(op, operand, "operand", *spaces)
-        for operand in operands
-    )
+def _check_output_is_covered(op: ir.OpView) -> bool:
+    """Each point of the iteration space writes an output element of its own."""
+    output_map = op.indexing_maps[len(op.indexing_maps) - 1].value
+    if output_map.is_permutation:
+        return True
+    return error(op, f"the indexing map of the output must be a permutation, got {output_map}")
 
 
-def _check_body(op: ir.OpView, operands: Sequence[ir.Value]) -> bool:
+def _check_body(op: ir.OpView) -> bool:
     if len(op.body.blocks) != 1:
         return error(op, f"needs a region of one block, got {len(op.body.blocks)}")
     block = op.body.blocks[0]
-    elements = [ir.MemRefType(operand.type).element_type for operand in operands]
+    elements = [ir.MemRefType(operand.type).element_type for operand in op.operands]
     arguments = [argument.type for argument in block.arguments]
     if arguments != elements:
         return error(
             op,
-            f"block arguments must be the element types ({', '.join(map(str, elements))}), "
-            f"got ({', '.join(map(str, arguments))})",
+            f"block arguments must be the element types ({_listed(elements)}), got ({_listed(arguments)})",
         )
-    last = block.operations[len(block.operations) - 1] if len(block.operations) else None
-    if last is None or last.operation.name != "npu.yield":
-        return error(op, "region must end with npu.yield")
-    yielded = [value.type for value in last.operation.operands]
+    *scalar_ops, last = [child.operation for child in block.operations]
+    for child in scalar_ops:
+        if child.name.partition(".")[0] not in SCALAR_DIALECTS:
+            return error(op, f"region may hold arith and math ops only, got '{child.name}'")
+    if last.name != YieldOp.OPERATION_NAME:
+        return error(op, f"region must end with npu.yield, got '{last.name}'")
+    yielded = [value.type for value in last.operands]
     if yielded != elements[-1:]:
-        return error(
-            op, f"must yield one {elements[-1]}, yields ({', '.join(map(str, yielded))})"
-        )
+        return error(op, f"must yield one {elements[-1]}, yields ({_listed(yielded)})")
     return True
+
+
+def _check_output_is_not_read(op: ir.OpView) -> bool:
+    arguments = op.body.blocks[0].arguments
+    if not list(arguments[len(arguments) - 1].uses):
+        return True
+    return error(op, "must not read the output that it overwrites")
+
+
+def _listed(types: Sequence[ir.Type]) -> str:
+    return ", ".join(map(str, types))

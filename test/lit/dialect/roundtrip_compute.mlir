@@ -1,5 +1,5 @@
-// RUN: npu-opt %s | npu-opt | filecheck %s
-// RUN: npu-opt %s --mlir-print-op-generic | npu-opt | filecheck %s
+// RUN: %npu-opt %s | %npu-opt | filecheck %s
+// RUN: %npu-opt %s --mlir-print-op-generic | %npu-opt | filecheck %s
 
 // CHECK-LABEL: func.func @convolution
 // CHECK: "npu.fill"(%arg2) {value = 0.000000e+00 : f32} : (memref<1x10x10x2x4xf32, #npu.space<"acc">>) -> ()
@@ -37,5 +37,25 @@ func.func @matmul(%x: memref<4x8xf32, #npu.space<"sram">>,
 func.func @pool(%x: memref<1x9x9x8xf32, #npu.space<"sram">>, %a: memref<1x4x4x8xf32, #npu.space<"acc">>) {
   "npu.pool2d"(%x, %a) {kind = "max", window = array<i64: 3, 3>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>}
     : (memref<1x9x9x8xf32, #npu.space<"sram">>, memref<1x4x4x8xf32, #npu.space<"acc">>) -> ()
+  return
+}
+
+// Quantised operands accumulate in a wider type; extents may be dynamic.
+// CHECK-LABEL: func.func @quantised
+// CHECK: "npu.matmul"(%arg0, %arg1, %arg2) : (memref<?x8xi8, #npu.space<"sram">>, memref<3x8x16xi8, #npu.space<"sram">>, memref<?x3x16xi32, #npu.space<"acc">>) -> ()
+func.func @quantised(%x: memref<?x8xi8, #npu.space<"sram">>,
+                     %w: memref<3x8x16xi8, #npu.space<"sram">>,
+                     %a: memref<?x3x16xi32, #npu.space<"acc">>) {
+  "npu.matmul"(%x, %w, %a) : (memref<?x8xi8, #npu.space<"sram">>, memref<3x8x16xi8, #npu.space<"sram">>, memref<?x3x16xi32, #npu.space<"acc">>) -> ()
+  return
+}
+
+// A strided tile may carry rows that no output reads.
+// CHECK-LABEL: func.func @unused_tail
+// CHECK: "npu.pool2d"
+// CHECK-SAME: memref<1x10x9x8xf32
+func.func @unused_tail(%x: memref<1x10x9x8xf32, #npu.space<"sram">>, %a: memref<1x4x4x8xf32, #npu.space<"acc">>) {
+  "npu.pool2d"(%x, %a) {kind = "sum", window = array<i64: 3, 3>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>}
+    : (memref<1x10x9x8xf32, #npu.space<"sram">>, memref<1x4x4x8xf32, #npu.space<"acc">>) -> ()
   return
 }
