@@ -48,19 +48,15 @@ _ORDERING = ("npu.dma_wait", "npu.barrier")
 
 @register_pass("convert-npu-to-vector")
 def convert_npu_to_vector(module: ir.Operation, options: NoOptions) -> None:
-    ops = _npu_ops(module)
-    if not ops:
+    if not _npu_ops(module):
         return
     unit = target_of(module).vector
-    for op in [o for o in ops if o.name in _ORDERING]:
+    for op in [o for o in _npu_ops(module) if o.name in _ORDERING]:
         op.erase()
-    for op in [o for o in ops if o.name in COMPUTE]:
+    for op in [o for o in _npu_ops(module) if o.name in COMPUTE]:
         _convert_group(find_group(op), unit)
     for op in _npu_ops(module):
-        if op.name not in _SINGLE:
-            fail(op, f"'{op.name}' has no CPU code")
-        _at(op, lambda op=op: _SINGLE[op.name](op, unit))
-        op.erase()
+        _convert_single(op, unit)
     _erase_dead_views(module)
 
 
@@ -81,6 +77,15 @@ def _convert_group(group: AccumulatorGroup, unit: VectorUnit) -> None:
     for op in (group.drain, group.compute, group.fill):
         if op is not None:
             op.erase()
+
+
+def _convert_single(op: ir.Operation, unit: VectorUnit) -> None:
+    if op.name not in _SINGLE:
+        fail(op, f"'{op.name}' has no CPU code")
+    if any(len(list(result.uses)) for result in op.results):
+        fail(op, f"the token of '{op.name}' is used by more than npu.dma_wait")
+    _at(op, lambda: _SINGLE[op.name](op, unit))
+    op.erase()
 
 
 def _at(op: ir.Operation, emit: Callable[[], None]) -> None:
