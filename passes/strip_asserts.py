@@ -13,7 +13,7 @@ After:
 """
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.registry import NoOptions, register_pass
-from mlir_npu.passes.rewriting.values import defined_by
+from mlir_npu.passes.rewriting.values import defined_by, erase_if_unused
 
 ASSERT = "cf.assert"
 
@@ -31,7 +31,7 @@ def strip_asserts(module: ir.Operation, options: NoOptions) -> None:
     for op in found:
         condition = op.operands[0]
         op.erase()
-        _erase_chain(condition)
+        erase_if_unused(condition)
 
 
 def _is_in_body(op: ir.Operation) -> bool:
@@ -42,15 +42,3 @@ def _is_true(condition: ir.Value) -> bool:
     constant = defined_by(condition, "arith.constant")
     return constant is not None and ir.IntegerAttr(constant.attributes["value"]).value != 0
 
-
-def _erase_chain(value: ir.Value) -> None:
-    """Erase what computed `value`, as far as nothing else uses it."""
-    op = None if isinstance(value.owner, ir.Block) else value.owner.operation
-    if op is None or not op.name.startswith(("arith.", "math.")):
-        return
-    if any(True for result in op.results for _ in result.uses):
-        return
-    operands = list(op.operands)
-    op.erase()
-    for operand in operands:
-        _erase_chain(operand)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mlir_npu.dialect.bindings import ir, linalg
-from mlir_npu.passes.rewriting.values import definition, shape_of
+from mlir_npu.passes.rewriting.values import shape_of
 
 GENERIC = "linalg.generic"
 Access = tuple[int | None, ...]
@@ -136,23 +136,37 @@ def build_generic(
     operands, slots = _distinct_tensors(inputs, accesses)
     maps = [affine_map(loops, access) for _, access in operands]
     maps += [affine_map(loops, access) for access in output_accesses]
+    kinds = ["reduction" if i in reductions else "parallel" for i in range(loops)]
+
+    def with_scalars(arguments: list[ir.Value]) -> list[ir.Value]:
+        given = zip(inputs, slots, strict=True)
+        scalars = [value if slot is None else arguments[slot] for value, slot in given]
+        return body(scalars + arguments[len(operands) :])
+
+    op = build_with_maps([value for value, _ in operands], inits, maps, kinds, with_scalars)
+    return _without_unused_inputs(op, len(operands))
+
+
+def build_with_maps(
+    inputs: Sequence[ir.Value],
+    inits: Sequence[ir.Value],
+    maps: Sequence[ir.AffineMap],
+    kinds: Sequence[str],
+    body: Body,
+) -> ir.Operation:
+    """A generic with exactly these operands, maps and iterator kinds ("parallel", "reduction")."""
     op = linalg.GenericOp(
         [init.type for init in inits],
-        [value for value, _ in operands],
+        list(inputs),
         list(inits),
-        ir.ArrayAttr.get([ir.AffineMapAttr.get(m) for m in maps]),
-        iterator_types(["reduction" if i in reductions else "parallel" for i in range(loops)]),
+        ir.ArrayAttr.get([ir.AffineMapAttr.get(map_) for map_ in maps]),
+        iterator_types(kinds),
     ).operation
     types = [_scalar_type(value) for value in op.operands]
     block = op.regions[0].blocks.append(*types, arg_locs=[op.location] * len(types))
-    arguments = list(block.arguments)
-    scalars = [
-        value if slot is None else arguments[slot]
-        for value, slot in zip(inputs, slots, strict=True)
-    ]
     with ir.InsertionPoint(block):
-        linalg.YieldOp(body(scalars + arguments[len(operands) :]))
-    return _without_unused_inputs(op, len(operands))
+        linalg.YieldOp(body(list(block.arguments)))
+    return op
 
 
 def iterator_types(kinds: Sequence[str]) -> ir.ArrayAttr:
@@ -219,7 +233,3 @@ def body_of(op: ir.Operation) -> Body:
         raise ValueError(f"body of {op.name} has no linalg.yield")
 
     return clone
-
-
-def made_by_generic(value: ir.Value) -> Generic | None:
-    return read_generic(definition(value))

@@ -102,9 +102,22 @@ def hoist_over_collapse(op: ir.Operation, permutation) -> ir.Value | None:
     return viewed(transposed(op.operands[0], moved), shape)
 
 
+def hoist_over_expand(op: ir.Operation, permutation) -> ir.Value | None:
+    """Where the dimensions that one dimension is split into stay together."""
+    groups = reassociation(op)
+    if not is_static(op.operands[0]):
+        return None
+    order = sorted(range(len(groups)), key=lambda i: permutation.index(groups[i][0]))
+    moved = [dim for i in order for dim in groups[i]]
+    if moved != list(permutation) or not is_channels_last(order):
+        return None
+    return viewed(transposed(op.operands[0], order), permuted(shape_of(op.results[0]), permutation))
+
+
 HOISTING = {
     GENERIC: hoist_over_generic,
     "tensor.pad": hoist_over_pad,
     "tensor.concat": hoist_over_concat,
     "tensor.collapse_shape": hoist_over_collapse,
+    "tensor.expand_shape": hoist_over_expand,
 }

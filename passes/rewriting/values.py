@@ -90,9 +90,26 @@ def replace(op: ir.Operation, values: Sequence[ir.Value]) -> None:
     op.erase()
 
 
+def erase_if_unused(*values: ir.Value) -> None:
+    """Erase what computes `values`, and what that needed, as far as nothing else uses it."""
+    pending, gone = list(dict.fromkeys(values)), set()
+    while pending:
+        value = pending.pop(0)
+        op = definition(value) if value not in gone else None
+        if op is None or not _is_unused(op):
+            continue
+        pending.extend(op.operands)
+        gone.update(op.results)
+        op.erase()
+
+
+def _is_unused(op: ir.Operation) -> bool:
+    return op.name.startswith(_PURE) and not any(True for r in op.results for _ in r.uses)
+
+
 def erase_unused(block: ir.Block) -> None:
     """Erase operations without effects whose results nobody uses, last first."""
     for view in reversed(list(block.operations)):
         op = view.operation
-        if op.name.startswith(_PURE) and not any(True for r in op.results for _ in r.uses):
+        if _is_unused(op):
             op.erase()
