@@ -6,6 +6,7 @@ The backend records every graph it compiles; `collect` hands the records to `exp
 from __future__ import annotations
 
 import contextlib
+import operator
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -61,7 +62,11 @@ def report_part(part: Part, engine: str, reason: str | None) -> PartReport:
         reason=reason,
         inputs=tuple(map(_describe, graph.find_nodes(op="placeholder"))),
         outputs=tuple(_describe(node) for node in output.args[0] if isinstance(node, fx.Node)),
-        ops=tuple(str(n.target) for n in graph.nodes if n.op == "call_function"),
+        ops=tuple(
+            str(node.target)
+            for node in graph.nodes
+            if node.op == "call_function" and node.target is not operator.getitem
+        ),
         node_count=part.node_count,
         macs=part.macs,
         conv_macs=part.conv_macs,
