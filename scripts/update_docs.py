@@ -1,9 +1,9 @@
-"""Writes the parts of docs/ that come from the code: options, supported ops, targets, stages, passes.
+"""Writes the parts of docs/ that come from the code: options, supported ops, stages, passes.
 
     python -m mlir_npu.scripts.update_docs [--check]
 
-A part stands between `<!-- begin NAME -->` and `<!-- end NAME -->`. With --check nothing is written,
-and the exit code is 1 if a part is out of date.
+A part stands between `<!-- begin NAME -->` and `<!-- end NAME -->`. With --check nothing is written;
+the exit code is 1 if a part is out of date.
 """
 
 from __future__ import annotations
