@@ -1,11 +1,11 @@
 """One generated, readable Python function that calls the parts of a plan in order.
 
     def forward(args):
-        primals_1, primals_2, = args
+        primals_1, primals_2 = args
         args.clear()
-        relu, = npu_0(primals_1, primals_2)
+        (relu,) = npu_0(primals_1, primals_2)
         del primals_2
-        sin, = host_0(relu)
+        (sin,) = host_0(relu)
         return (sin, relu)
 
 Values have the names of their FX nodes and are deleted after their last use. The function is boxed: it
@@ -29,15 +29,14 @@ def stitched_source(plan: PartitionPlan, name: str = "forward") -> str:
     last_use = _last_uses(plan)
     lines = [f"def {name}(args):"]
     if plan.placeholders:
-        lines.append(f"    {_names(plan.placeholders)}, = args")
+        lines.append(f"    {_target(plan.placeholders)} = args")
     lines.append("    args.clear()")
     lines += _deletions(plan.placeholders, last_use, -1)
     for step, part in enumerate(plan.parts):
         call = f"{part.name}({_names(part.inputs)})"
-        lines.append(f"    {_names(part.outputs)}, = {call}" if part.outputs else f"    {call}")
+        lines.append(f"    {_target(part.outputs)} = {call}" if part.outputs else f"    {call}")
         lines += _deletions((*dict.fromkeys(part.inputs), *part.outputs), last_use, step)
-    results = "".join(f"{_result(value)}, " for value in plan.results)
-    lines.append(f"    return ({results.rstrip()})")
+    lines.append(f"    return {_tuple([_result(value) for value in plan.results])}")
     return "\n".join(lines) + "\n"
 
 
@@ -67,6 +66,14 @@ def _deletions(names: tuple[str, ...], last_use: dict[str, int], step: int) -> l
 
 def _names(names) -> str:
     return ", ".join(map(_identifier, names))
+
+
+def _target(names: tuple[str, ...]) -> str:
+    return _names(names) if len(names) > 1 else _tuple([_names(names)])
+
+
+def _tuple(items: list[str]) -> str:
+    return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
 
 
 def _identifier(name: str) -> str:

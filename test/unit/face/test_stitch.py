@@ -1,0 +1,91 @@
+"""The generated function: order, names, lifetimes."""
+
+import traceback
+import weakref
+
+import pytest
+import torch
+from torch import fx
+
+from mlir_npu.lowering.plan import Part, PartitionPlan
+from mlir_npu.lowering.stitch import stitch, stitched_source
+
+EMPTY = fx.GraphModule({}, fx.Graph())
+
+
+def part(name, inputs, outputs):
+    return Part(name, "host", EMPTY, tuple(inputs), tuple(outputs), 0, 0, 0)
+
+
+def plan(placeholders, parts, results):
+    return PartitionPlan(EMPTY, tuple(placeholders), tuple(parts), tuple(results), ())
+
+
+TWO_PARTS = plan(
+    ["x", "w", "unused"],
+    [part("npu_0", ["x", "w"], ["a", "b"]), part("host_0", ["a", "x"], ["c"])],
+    ["c", None, "c", "x", 3],
+)
+
+
+def test_source_reads_like_a_person_wrote_it():
+    assert stitched_source(TWO_PARTS, "inference") == (
+        "def inference(args):\n"
+        "    x, w, unused = args\n"
+        "    args.clear()\n"
+        "    del unused\n"
+        "    a, b = npu_0(x, w)\n"
+        "    del w, b\n"
+        "    (c,) = host_0(a, x)\n"
+        "    del a\n"
+        "    return (c, None, c, x, 3)\n"
+    )
+
+
+def test_results_keep_order_count_and_identity():
+    function = stitch(
+        TWO_PARTS,
+        {"npu_0": lambda x, w: (x + w, x - w), "host_0": lambda a, x: (a * x,)},
+        stitched_source(TWO_PARTS),
+    )
+    x = torch.tensor(3.0)
+    first, none, again, same, number = function([x, torch.tensor(2.0), None])
+    assert first.item() == 15 and none is None and again is first and same is x and number == 3
+
+
+def test_inputs_die_after_their_last_use():
+    seen = []
+
+    def npu_0(x, w):
+        seen.append(weakref.ref(w))
+        return x + 1, x + 2
+
+    def host_0(a, x):
+        seen.append(seen[0]() is None)
+        return (a + x,)
+
+    function = stitch(TWO_PARTS, {"npu_0": npu_0, "host_0": host_0}, stitched_source(TWO_PARTS))
+    assert function._boxed_call
+    function([torch.ones(2), torch.ones(2), None])
+    assert seen[1] is True
+
+
+def test_tracebacks_show_the_stitched_line():
+    def fail(x, w):
+        raise ValueError("from a part")
+
+    function = stitch(TWO_PARTS, {"npu_0": fail, "host_0": fail}, stitched_source(TWO_PARTS))
+    with pytest.raises(ValueError, match="from a part") as error:
+        function([1, 2, 3])
+    assert "a, b = npu_0(x, w)" in "".join(traceback.format_tb(error.tb))
+
+
+def test_names_that_are_keywords():
+    keyword = plan(["lambda"], [part("host_0", ["lambda"], ["is"])], ["is"])
+    function = stitch(keyword, {"host_0": lambda value: (value + 1,)}, stitched_source(keyword))
+    assert function([1]) == (2,)
+
+
+def test_no_inputs_no_parts():
+    nothing = plan([], [], [None])
+    assert stitch(nothing, {}, stitched_source(nothing))([]) == (None,)
