@@ -17,7 +17,7 @@ After:
 """
 from mlir_npu.dialect.bindings import arith, ir
 from mlir_npu.passes.registry import NoOptions, register_pass
-from mlir_npu.passes.rewriting.dependence import parameter_values
+from mlir_npu.passes.rewriting.dependence import is_prepared
 from mlir_npu.passes.rewriting.elementwise import read_elementwise
 from mlir_npu.passes.rewriting.epilogues import follow_producer, followed_producer, settle
 from mlir_npu.passes.rewriting.functions import region_functions
@@ -45,7 +45,7 @@ def fuse_elementwise(module: ir.Operation, options: NoOptions) -> None:
         block = function.regions[0].blocks[0]
         for view in list(block.operations):
             if view.operation.name == GENERIC:
-                _fuse_into(follow_producer(settle(view.operation)), function)
+                _fuse_into(follow_producer(settle(view.operation)))
         erase_unused(block)
 
 
@@ -69,11 +69,10 @@ def _fold_casts_of_constants(function: ir.Operation) -> None:
             replace(op, [arith.ConstantOp(op.results[0].type, rounded).result])
 
 
-def _fuse_into(op: ir.Operation, function: ir.Operation) -> None:
+def _fuse_into(op: ir.Operation) -> None:
     """Fuse producers into `op` until none is left that may be."""
-    prepared = parameter_values(function)
     while (consumer := read_generic(op)) is not None:
-        producer = next(filter(None, (_producer(consumer, v, prepared) for v in consumer.inputs)), None)
+        producer = next(filter(None, (_producer(consumer, value) for value in consumer.inputs)), None)
         if producer is None:
             return
         with before(op):
@@ -83,7 +82,7 @@ def _fuse_into(op: ir.Operation, function: ir.Operation) -> None:
         op = follow_producer(fused)
 
 
-def _producer(consumer: Generic, value: ir.Value, prepared: set[ir.Value]) -> Generic | None:
+def _producer(consumer: Generic, value: ir.Value) -> Generic | None:
     """The elementwise generic that makes `value`, if it may be fused into `consumer`."""
     producer = read_elementwise(definition(value))
     if producer is None or len(producer.op.results) != 1 or users(value) != [consumer.op]:
@@ -93,7 +92,7 @@ def _producer(consumer: Generic, value: ir.Value, prepared: set[ir.Value]) -> Ge
         return None
     if value in consumer.inits:
         return None
-    if value in prepared and not all(result in prepared for result in consumer.op.results):
+    if is_prepared(value) and not is_prepared(consumer.op.results[0]):
         return None
     if consumer.reductions and (chain := followed_producer(producer)) and not chain.is_elementwise:
         return None

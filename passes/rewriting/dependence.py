@@ -1,6 +1,7 @@
 """Which values of a function depend on parameters alone, so that they can be prepared once."""
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.rewriting.functions import argument_roles
+from mlir_npu.passes.rewriting.values import definition
 
 PARAMETER = "parameter"
 
@@ -24,12 +25,23 @@ def used_values(op: ir.Operation) -> list[ir.Value]:
     return [value for value in dict.fromkeys(found) if value not in inside]
 
 
-def parameter_values(function: ir.Operation) -> set[ir.Value]:
-    """Values that parameters and constants determine, constants and parameters included."""
-    block = function.regions[0].blocks[0]
-    roles = zip(block.arguments, argument_roles(function), strict=True)
-    found = {argument for argument, role in roles if role == PARAMETER}
-    for view in block.operations:
-        if all(value in found for value in used_values(view.operation)):
-            found.update(view.operation.results)
-    return found
+def is_prepared(value: ir.Value) -> bool:
+    """Whether parameters and constants alone determine `value`."""
+    pending, seen = [value], set()
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        op = definition(value)
+        if op is not None:
+            pending.extend(used_values(op))
+        elif not _is_parameter(value):
+            return False
+    return True
+
+
+def _is_parameter(value: ir.Value) -> bool:
+    argument = ir.BlockArgument(value)
+    function = argument.owner.owner.operation
+    return function.name == "func.func" and argument_roles(function)[argument.arg_number] == PARAMETER

@@ -77,3 +77,19 @@ def concat(axis: int, parts: Sequence[ir.Value]) -> ir.Value:
     extents[axis] = sum(shape_of(part)[axis] for part in parts)
     type_ = ir.RankedTensorType.get(extents, element_type(parts[0]))
     return tensor.ConcatOp(type_, axis, list(parts)).result
+
+
+def write_parts(concatenation: ir.Operation) -> ir.Value:
+    """A `tensor.concat` as its parts written one after the other into one tensor."""
+    axis = ir.IntegerAttr(concatenation.attributes["dim"]).value
+    result = concatenation.results[0]
+    whole: ir.Value = tensor.EmptyOp(list(shape_of(result)), element_type(result)).result
+    start = 0
+    for part in concatenation.operands:
+        sizes = list(shape_of(part))
+        offsets = [start if d == axis else 0 for d in range(len(sizes))]
+        whole = tensor.InsertSliceOp(
+            part, whole, [], [], [], offsets, sizes, [1] * len(sizes)
+        ).result
+        start += sizes[axis]
+    return whole

@@ -1,0 +1,142 @@
+"""Give every computation of a region a private function of its own, a kernel.
+
+A kernel holds one root operation, the pad of its image, the tensor it starts from, and the elementwise
+generic that ends it, if nothing else uses what lies between. `npu.kernel` says its kind: conv2d,
+grouped_conv2d, depthwise_conv2d, matmul, pool2d, reduce, eltwise, or copy for what only moves
+elements. Arguments and results are tensors; scalars are made inside. What remains is calls, reshapes
+that move nothing, and dense constants.
+
+Before:
+    %p = tensor.pad %x low[0, 1, 1, 0] high[0, 1, 1, 0] {%zero}
+    %f = linalg.fill ins(%zero) outs(%e)
+    %c = linalg.generic {npu.op = "conv2d"} ins(%p, %w) outs(%f)
+    %r = linalg.generic {add, relu} ins(%c, %shift) outs(%e)
+    return %r
+After:
+    %r = call @conv2d_0(%x, %w, %shift)
+    return %r
+    func.func private @conv2d_0(...) attributes {npu.kernel = "conv2d"} { the four operations }
+"""
+from collections import Counter
+
+from mlir_npu.dialect.bindings import ir, linalg
+from mlir_npu.passes.registry import NoOptions, register_pass
+from mlir_npu.passes.rewriting.functions import region_functions
+from mlir_npu.passes.rewriting.generalize import generalize
+from mlir_npu.passes.rewriting.generics import GENERIC, build_generic
+from mlir_npu.passes.rewriting.kernel_groups import Group, epilogues, group_of, needs_kernel
+from mlir_npu.passes.rewriting.moves import write_parts
+from mlir_npu.passes.rewriting.outlining import outline
+from mlir_npu.passes.rewriting.transposes import coalesce_transposes, transposes_to_views
+from mlir_npu.passes.rewriting.values import (
+    before,
+    defined_by,
+    element_type,
+    empty,
+    erase_unused,
+    replace,
+    shape_of,
+)
+from mlir_npu.passes.rewriting.views import VIEWS
+
+PAD = "tensor.pad"
+_STAYS = (*VIEWS, "func.return", "func.call", "arith.constant")
+
+
+@register_pass("form-kernels")
+def form_kernels(module: ir.Operation, options: NoOptions) -> None:
+    names = _Names(module)
+    for function in region_functions(module):
+        block = function.regions[0].blocks[0]
+        _normalize(block)
+        _outline_all(module, function, names)
+        erase_unused(block)
+
+
+class _Names:
+    """Unused symbols: the kind of a kernel and a number."""
+
+    def __init__(self, module: ir.Operation):
+        symbols = [view.operation for view in module.regions[0].blocks[0].operations]
+        self._taken = {
+            ir.StringAttr(op.attributes["sym_name"]).value for op in symbols if "sym_name" in op.attributes
+        }
+        self._next: Counter[str] = Counter()
+
+    def take(self, kind: str) -> str:
+        while (name := f"{kind}_{self._next[kind]}") in self._taken:
+            self._next[kind] += 1
+        self._taken.add(name)
+        return name
+
+
+def _normalize(block: ir.Block) -> None:
+    transposes_to_views(block)
+    coalesce_transposes(block)
+    for view in list(block.operations):
+        op = view.operation
+        if op.name == "linalg.fill" and needs_kernel(op):
+            _fill_to_generic(op)
+        else:
+            generalize(op)
+
+
+def _fill_to_generic(op: ir.Operation) -> None:
+    """A fill that is more than a start, as a generic without inputs."""
+    scalar, shape = op.operands[0], shape_of(op.results[0])
+    whole = tuple(range(len(shape)))
+    with before(op):
+        init = empty(shape, element_type(op.results[0]))
+        filled = build_generic([], [], [init], [whole], frozenset(), len(shape), lambda _: [scalar])
+    replace(op, list(filled.results))
+
+
+def _outline_all(module: ir.Operation, function: ir.Operation, names: _Names) -> None:
+    block = function.regions[0].blocks[0]
+    ends = epilogues(block)
+    ended = set(ends.values())
+    roots = [op for op in _candidates(block) if op not in ended and op.name != PAD]
+    groups = [group_of(root, ends.get(root)) for root in roots]
+    _outline_groups(module, groups, names)
+    erase_unused(block)
+    # Pads that some other operation than the root of a window reads.
+    _outline_groups(module, [group_of(pad, None) for pad in _candidates(block)], names)
+
+
+def _candidates(block: ir.Block) -> list[ir.Operation]:
+    ops = [view.operation for view in block.operations]
+    return [op for op in ops if op.name not in _STAYS and needs_kernel(op)]
+
+
+def _outline_groups(module: ir.Operation, groups: list[Group], names: _Names) -> None:
+    for group in groups:
+        kernel = outline(module, group.ops, group.kind, names.take(group.kind))
+        _own_destinations(kernel)
+
+
+def _own_destinations(kernel: ir.Operation) -> None:
+    """Nothing in a kernel writes over an argument, and concatenations write their parts."""
+    block = kernel.regions[0].blocks[0]
+    for view in list(block.operations):
+        op = view.operation
+        if op.name == "tensor.concat":
+            with before(op):
+                replace(op, [write_parts(op)])
+        elif op.name.startswith("linalg."):
+            for index in range(len(op.operands) - len(op.results), len(op.operands)):
+                _own_destination(op, index)
+
+
+def _own_destination(op: ir.Operation, index: int) -> None:
+    init = op.operands[index]
+    if defined_by(init, "tensor.empty", "linalg.fill") is not None:
+        return
+    with before(op):
+        fresh = empty(shape_of(init), element_type(init))
+        argument = op.regions[0].blocks[0].arguments[index] if op.name == GENERIC else None
+        if argument is not None and not any(True for _ in argument.uses):
+            op.operands[index] = fresh
+        else:
+            op.operands[index] = linalg.copy(init, outs=[fresh])
+
+

@@ -1,0 +1,109 @@
+"""Move what depends on parameters alone into @prepare, which runs when parameters change.
+
+@prepare takes the parameters of @main in their order and returns what @main needs of its calls; these
+values become arguments of @main with `npu.role = "prepared"`, after the ones it has, which all stay.
+Reshapes cost nothing and stay where they are used. Without such calls there is no @prepare.
+
+Before:
+    func.func @main(%x {npu.role = "input"}, %w {npu.role = "parameter"}) {
+      %p = call @copy_0(%w)
+      %v = tensor.expand_shape %p
+      %r = call @conv2d_0(%x, %v)
+      return %r }
+After:
+    func.func @prepare(%w {npu.role = "parameter"}) { %p = call @copy_0(%w)  return %p }
+    func.func @main(%x {npu.role = "input"}, %w {npu.role = "parameter"}, %p {npu.role = "prepared"}) {
+      %v = tensor.expand_shape %p
+      %r = call @conv2d_0(%x, %v)
+      return %r }
+"""
+from mlir_npu.dialect.bindings import func, ir
+from mlir_npu.passes.registry import NoOptions, fail, register_pass
+from mlir_npu.passes.rewriting.dependence import PARAMETER, is_prepared
+from mlir_npu.passes.rewriting.functions import (
+    ROLE,
+    argument_attributes,
+    argument_roles,
+    region_functions,
+)
+from mlir_npu.passes.rewriting.outlining import clone_renamed
+from mlir_npu.passes.rewriting.values import definition, erase_unused, users
+from mlir_npu.passes.rewriting.views import VIEWS
+
+PREPARE, PREPARED = "prepare", "prepared"
+CALL = "func.call"
+
+
+@register_pass("outline-prepare")
+def outline_prepare(module: ir.Operation, options: NoOptions) -> None:
+    for function in region_functions(module):
+        block = function.regions[0].blocks[0]
+        calls = [view.operation for view in block.operations if view.operation.name == CALL]
+        moved = [call for call in calls if all(is_prepared(value) for value in call.operands)]
+        if not moved:
+            continue
+        if any(_symbol(other) == PREPARE for other in region_functions(module)):
+            fail(function, f"'{_symbol(function)}' has work to prepare, but there is a @{PREPARE} already")
+        needed = [r for call in moved for r in call.results if _is_needed(r, moved)]
+        _build_prepare(function, moved, needed)
+        _pass_as_arguments(function, needed)
+        erase_unused(block)
+        for call in reversed(moved):
+            call.erase()
+            erase_unused(block)
+
+
+def _symbol(function: ir.Operation) -> str:
+    return ir.StringAttr(function.attributes["sym_name"]).value
+
+
+def _is_needed(value: ir.Value, moved: list[ir.Operation]) -> bool:
+    """Whether something that stays uses `value` or a view of it."""
+    for user in users(value):
+        if user.name in VIEWS:
+            if _is_needed(user.results[0], moved):
+                return True
+        elif user not in moved:
+            return True
+    return False
+
+
+def _build_prepare(
+    function: ir.Operation, moved: list[ir.Operation], needed: list[ir.Value]
+) -> None:
+    arguments = function.regions[0].blocks[0].arguments
+    roles = zip(arguments, argument_roles(function), strict=True)
+    parameters = [argument for argument, role in roles if role == PARAMETER]
+    types = [value.type for value in parameters]
+    with ir.InsertionPoint(function), function.location:
+        prepare = func.FuncOp(PREPARE, (types, [value.type for value in needed]))
+        block = prepare.add_entry_block()
+    attributes = [ir.DictAttr.get({ROLE: ir.StringAttr.get(PARAMETER)})] * len(parameters)
+    prepare.operation.attributes["arg_attrs"] = ir.ArrayAttr.get(attributes)
+    with ir.InsertionPoint(block), function.location:
+        known = dict(zip(parameters, block.arguments, strict=True))
+        for call in moved:
+            _copy_with_operands(call, known)
+        func.ReturnOp([known[value] for value in needed])
+
+
+def _copy_with_operands(op: ir.Operation, known: dict[ir.Value, ir.Value]) -> None:
+    """Copy `op`, and the reshapes and constants that its operands come from, where they are missing."""
+    for value in op.operands:
+        if value not in known:
+            _copy_with_operands(definition(value), known)
+    known.update(zip(op.results, clone_renamed(op, known).results, strict=True))
+
+
+def _pass_as_arguments(function: ir.Operation, values: list[ir.Value]) -> None:
+    """Replace `values` by new arguments of `function`."""
+    attributes = [ir.DictAttr.get(named) for named in argument_attributes(function)]
+    block = function.regions[0].blocks[0]
+    for value in values:
+        value.replace_all_uses_with(block.add_argument(value.type, function.location))
+        attributes.append(ir.DictAttr.get({ROLE: ir.StringAttr.get(PREPARED)}))
+    old = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
+    inputs = [argument.type for argument in block.arguments]
+    type_ = ir.FunctionType.get(inputs, old.results)
+    function.attributes["function_type"] = ir.TypeAttr.get(type_)
+    function.attributes["arg_attrs"] = ir.ArrayAttr.get(attributes)
