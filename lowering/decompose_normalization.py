@@ -35,14 +35,6 @@ def native_batch_norm(x, weight, bias, mean, var, training, momentum, eps) -> tu
     return _batch_norm(x, weight, bias, mean, var, eps), x.new_empty(0), x.new_empty(0)
 
 
-@decomposes(aten.cudnn_batch_norm.default)
-def cudnn_batch_norm(x, weight, bias, mean, var, training, momentum, eps) -> tuple[Tensor, ...]:
-    if training:
-        return NotImplemented
-    nothing = x.new_empty(0)
-    return _batch_norm(x, weight, bias, mean, var, eps), nothing, nothing, nothing
-
-
 @decomposes(aten._native_batch_norm_legit_functional.default)
 def batch_norm_functional(x, weight, bias, mean, var, training, momentum, eps) -> tuple[Tensor, ...]:
     if training:

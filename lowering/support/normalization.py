@@ -16,7 +16,6 @@ _ALWAYS_EVALUATES = (
     "aten._native_batch_norm_legit_no_training.default",
     "aten._batch_norm_no_update.default",
     "aten.native_batch_norm.default",
-    "aten.cudnn_batch_norm.default",
     "aten._native_batch_norm_legit_functional.default",
 )
 def batch_norm(node: fx.Node) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ import torch
 from torch import fx
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.aot_autograd import make_boxed_func
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from mlir_npu.lowering.plan import PartitionPlan
@@ -75,3 +77,29 @@ def calls(plan: PartitionPlan, part: str) -> list[str]:
     (found,) = [candidate for candidate in plan.parts if candidate.name == part]
     targets = [n.target for n in found.graph_module.graph.nodes if n.op == "call_function"]
     return [target.overloadpacket.__name__ for target in targets if hasattr(target, "overloadpacket")]
+
+
+def one_call(target: torch._ops.OpOverload, *arguments: object, **options: object) -> fx.GraphModule:
+    """A graph of one call; tensors among the arguments (also inside lists) become its inputs. Of several
+    results it returns the first."""
+    mode = FakeTensorMode()
+    graph = fx.Graph()
+
+    def as_input(value: object) -> object:
+        if isinstance(value, (list, tuple)):
+            return [as_input(item) for item in value]
+        if not isinstance(value, torch.Tensor):
+            return value
+        node = graph.placeholder(f"x{len(graph.nodes)}")
+        node.meta["val"] = mode.from_tensor(value)
+        return node
+
+    call = graph.call_function(target, tuple(as_input(value) for value in arguments), options)
+    with mode:
+        call.meta["val"] = target(*fx.map_arg(call.args, lambda node: node.meta["val"]), **options)
+    value = call
+    if isinstance(call.meta["val"], (list, tuple)):
+        value = graph.call_function(operator.getitem, (call, 0))
+        value.meta["val"] = call.meta["val"][0]
+    graph.output((value,))
+    return fx.GraphModule(torch.nn.Module(), graph)
