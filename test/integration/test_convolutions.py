@@ -1,0 +1,115 @@
+"""Every attribute of a convolution, through torch.compile: right, and on the NPU or refused with a reason."""
+
+import pytest
+import torch
+from parity import check_inference
+from torch import nn
+
+import mlir_npu
+
+
+def on_npu(model, x) -> bool:
+    explanation = mlir_npu.explain(model, x, options={"min_region_macs": 0})
+    return explanation.npu_conv_macs == explanation.conv_macs > 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        dict(in_channels=3, out_channels=16, kernel_size=7, stride=2, padding=3),
+        dict(in_channels=6, out_channels=12, kernel_size=3, padding=1, groups=3),
+        dict(in_channels=8, out_channels=8, kernel_size=3, groups=8, padding=1, stride=2),
+        dict(in_channels=2, out_channels=32, kernel_size=3, groups=2, padding=1),
+        dict(in_channels=5, out_channels=7, kernel_size=(1, 5), dilation=(1, 2), padding=(0, 4)),
+        dict(in_channels=4, out_channels=8, kernel_size=2, padding="same"),
+        dict(in_channels=4, out_channels=8, kernel_size=3, padding="same", dilation=2, bias=False),
+        dict(in_channels=1, out_channels=1, kernel_size=1),
+        dict(in_channels=16, out_channels=24, kernel_size=3, stride=(3, 1), padding=(2, 0)),
+        dict(in_channels=4, out_channels=8, kernel_size=3, padding=1, padding_mode="reflect"),
+    ],
+    ids=lambda a: " ".join(f"{k}={v}" for k, v in a.items()),
+)
+def test_conv2d(arguments):
+    """peers V1, V5, V8."""
+    model = nn.Sequential(nn.Conv2d(**arguments), nn.ReLU()).eval()
+    x = torch.randn(2, arguments["in_channels"], 13, 15)
+    check_inference(model, x, options={"min_region_macs": 0})
+    assert on_npu(model, x)
+
+
+@pytest.mark.parametrize("groups", [1, 4, 8])
+def test_conv1d(groups):
+    """peers V4."""
+    model = nn.Sequential(nn.Conv1d(8, 16, 5, stride=2, padding=2, groups=groups), nn.GELU()).eval()
+    x = torch.randn(2, 8, 33)
+    check_inference(model, x, options={"min_region_macs": 0})
+    assert on_npu(model, x)
+
+
+def test_asymmetric_padding_then_stride():
+    """peers V6."""
+    conv = nn.Conv2d(4, 8, 3, stride=2).eval()
+    check_inference(lambda x: conv(nn.functional.pad(x, (0, 1, 0, 1))), torch.randn(1, 4, 12, 12))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        nn.ConvTranspose2d(4, 8, 3),
+        nn.ConvTranspose2d(4, 8, 3, groups=2),
+        nn.ConvTranspose2d(4, 4, 3, groups=4, stride=2),
+    ],
+    ids=["plain", "grouped", "depthwise"],
+)
+def test_transposed_convolution_is_right_and_explained(model):
+    """peers P10, V2, V3."""
+    x = torch.randn(1, 4, 9, 9)
+    check_inference(model.eval(), x)
+    explanation = mlir_npu.explain(model, x)
+    assert any("transposed" in r.reason for graph in explanation.graphs for r in graph.rejections)
+
+
+def test_conv3d_is_right_and_explained():
+    """peers P10, V4."""
+    model, x = nn.Conv3d(2, 4, 3, groups=2).eval(), torch.randn(1, 2, 5, 6, 7)
+    check_inference(model, x)
+    assert mlir_npu.explain(model, x).graphs[0].rejections
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])
+def test_other_dtypes_run_on_the_host_with_a_reason(dtype):
+    """peers V8, D4."""
+    model, x = nn.Conv2d(4, 8, 3, bias=False).to(dtype).eval(), torch.randn(1, 4, 9, 9, dtype=dtype)
+    with torch.no_grad():
+        explanation = mlir_npu.explain(model, x)
+        torch.testing.assert_close(explanation.result, model(x))
+    assert explanation.regions == 0
+    reasons = " ".join(r.reason for r in explanation.graphs[0].rejections)
+    assert str(dtype).removeprefix("torch.") in reasons
+
+
+SPECIAL = torch.tensor([float("nan"), float("inf"), -float("inf"), 0.0, -0.0, 1e-45, -3.0, 7.0])
+
+
+@pytest.mark.parametrize(
+    "activation",
+    [
+        torch.relu,
+        nn.functional.relu6,
+        nn.functional.hardtanh,
+        nn.functional.leaky_relu,
+        torch.sigmoid,
+        nn.functional.silu,
+        nn.functional.hardswish,
+        nn.functional.gelu,
+        torch.tanh,
+        lambda x: torch.clamp(x, min=-1.0),
+        lambda x: torch.clamp(x, max=2.0),
+        lambda x: nn.functional.max_pool2d(x, 2, stride=1, padding=1),
+    ],
+    ids=lambda f: getattr(f, "__name__", "f"),
+)
+def test_special_values(activation):
+    """peers V12: NaN, infinities, signed zeros and denormals come out as in eager."""
+    x = SPECIAL.view(1, 8, 1, 1).repeat(1, 1, 4, 16).contiguous()
+    check_inference(activation, x, options={"min_region_macs": 0})

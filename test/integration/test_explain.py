@@ -1,0 +1,64 @@
+"""The report says what ran where, why not, and where the graph breaks."""
+
+import pytest
+import torch
+from torch import nn
+
+import mlir_npu
+
+
+class Broken(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.other = nn.Conv2d(3, 8, 3), nn.Conv2d(8, 8, 3)
+
+    def forward(self, x):
+        y = torch.relu(self.conv(x))
+        print("between")  # the graph breaks here
+        return torch.special.bessel_j0(self.other(y))
+
+
+@pytest.fixture(scope="module")
+def explanation():
+    return mlir_npu.explain(Broken().eval(), torch.randn(1, 3, 16, 16))
+
+
+def test_regions_and_macs(explanation):
+    assert explanation.regions == 2
+    assert explanation.conv_macs == explanation.npu_conv_macs == 3 * 9 * 8 * 14 * 14 + 8 * 9 * 8 * 12 * 12
+    assert explanation.host_nodes == 1
+
+
+def test_the_break_names_the_users_line(explanation):
+    (graph_break,) = explanation.breaks
+    assert graph_break.location.startswith(__file__)
+    assert 'print("between")' in graph_break.line
+
+
+def test_rejections_name_op_reason_and_line(explanation):
+    (rejection,) = explanation.graphs[1].rejections
+    assert rejection.op.startswith("aten.special_bessel_j0")
+    assert rejection.location.startswith(__file__)
+    assert len(rejection.reason) > 10
+
+
+def test_text_holds_everything(explanation):
+    text = str(explanation)
+    for part in ("2 NPU regions", "1 graph break", "npu_0", "bessel_j0", "def inference(args):", "convolution"):
+        assert part in text
+
+
+def test_backward_graphs_are_reported():
+    explanation = mlir_npu.explain(nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU()), torch.randn(1, 3, 16, 16), train=True)
+    assert [graph.kind for graph in explanation.graphs] == ["forward", "backward"]
+
+
+def test_explain_leaves_gradients_alone():
+    model = nn.Conv2d(3, 8, 3)
+    mlir_npu.explain(model, torch.randn(1, 3, 16, 16), train=True)
+    assert model.weight.grad is None
+
+
+def test_explain_many_times():
+    model, x = nn.Conv2d(3, 8, 3).eval(), torch.randn(1, 3, 16, 16)
+    assert {mlir_npu.explain(model, x).regions for _ in range(10)} == {1}
