@@ -44,17 +44,19 @@ def flatten(buffer: ir.Value, shift: Offset | None = None) -> ir.Value:
         buffer, results=[base_type, *[index] * (1 + 2 * rank)]
     )
     first = Offset(metadata.results[1]) + (shift or Offset())
-    extent = _span(type_)
+    extent = _span(type_, metadata.results)
+    sizes = [extent.value] if extent.value is not None else []
+    static_size = extent.constant if extent.value is None else DYNAMIC_SIZE
     layout = ir.StridedLayoutAttr.get(DYNAMIC_STRIDE, [1])
-    flat_type = ir.MemRefType.get([extent], type_.element_type, layout, space)
+    flat_type = ir.MemRefType.get([static_size], type_.element_type, layout, space)
     return memref.ReinterpretCastOp(
         flat_type,
         metadata.results[0],
         [first.materialise()],
-        [],
+        sizes,
         [],
         [DYNAMIC_STRIDE],
-        [extent],
+        [static_size],
         [1],
     ).result
 
@@ -106,10 +108,13 @@ def _product(expression: ir.AffineMulExpr, dims: int) -> tuple[list[int], int]:
     return [c * right_constant for c in left], left_constant * right_constant
 
 
-def _span(type_: ir.MemRefType) -> int:
-    """Elements from the first to one past the last; one where an extent is known at run time only."""
-    shape = list(type_.shape)
-    if DYNAMIC_SIZE in shape:
-        return 1
+def _span(type_: ir.MemRefType, metadata: Sequence[ir.Value]) -> Offset:
+    """Elements that a buffer stretches over, at most: its widest stride times that extent."""
+    if type_.rank == 0:
+        return Offset(None, 1)
     strides = static_strides(type_)
-    return 1 + sum((extent - 1) * step for extent, step in zip(shape, strides, strict=True))
+    widest = max(range(type_.rank), key=lambda dim: strides[dim])
+    extent, stride = type_.shape[widest], strides[widest]
+    if extent != DYNAMIC_SIZE:
+        return Offset(None, extent * stride)
+    return Offset(metadata[2 + widest]).times(stride)
