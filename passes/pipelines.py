@@ -59,6 +59,7 @@ STAGES = (
             "protect-arguments",
             "one-shot-bufferize{bufferize-function-boundaries=1"
             " function-boundary-type-conversion=identity-layout-map}",
+            "canonicalize",
             "results-to-out-params",
             *CLEANUP,
             "canonicalize",
@@ -123,6 +124,7 @@ HOST_STAGES = (
             "protect-arguments",
             "one-shot-bufferize{bufferize-function-boundaries=1"
             " function-boundary-type-conversion=identity-layout-map}",
+            "canonicalize",
             "results-to-out-params",
             *CLEANUP,
             "plan-workspace",

@@ -8,7 +8,7 @@ from mlir_npu.dialect.bindings import ir
 from mlir_npu.dialect.target import Target, target_of
 from mlir_npu.passes.analysis import memory_plan
 from mlir_npu.passes.choose_tiles import SCHEDULE
-from mlir_npu.passes.kernels.describe import is_linalg
+from mlir_npu.passes.kernels.describe import is_linalg, loop_extents, reduction_loops
 from mlir_npu.passes.kernels.liveness import Steps
 from mlir_npu.passes.kernels.walk import (
     KERNEL,
@@ -91,11 +91,16 @@ def kernels_are_scheduled(module: ir.Operation) -> Iterator[Violation]:
                 yield kernel, f"schedule needs {needed} of {memory.bytes} {name}"
 
 
-def tiled_kernels_loop(module: ir.Operation) -> Iterator[Violation]:
+def ops_have_the_extents_of_their_tile(module: ir.Operation) -> Iterator[Violation]:
     for kernel in kernels(module):
-        tile = ir.DictAttr(kernel.attributes[SCHEDULE])["tile"]
-        if any(int(size) for size in tile) and not nested(kernel, "scf.forall", "scf.for"):
-            yield kernel, f"kernel '{symbol(kernel)}' has tile {tile} but no loop"
+        tile = [int(size) for size in ir.DictAttr(kernel.attributes[SCHEDULE])["tile"]]
+        computed = [op for op in nested(kernel) if is_linalg(op)]
+        if not any(tile) or not computed:
+            continue
+        reductions, extents = reduction_loops(computed[-1]), loop_extents(computed[-1])
+        parallel = [extent for i, extent in enumerate(extents) if i not in reductions]
+        if any(size not in (0, extent) for size, extent in zip(tile, parallel)):
+            yield kernel, f"kernel '{symbol(kernel)}' works on {parallel}, its tile is {tile}"
 
 
 def no_tensors(module: ir.Operation) -> Iterator[Violation]:
@@ -207,7 +212,7 @@ def nothing_asserts(module: ir.Operation) -> Iterator[Violation]:
 RULES = {
     "normalise": (no_torch_ops, regions_only_call_kernels),
     "schedule": (kernels_are_scheduled,),
-    "tile": (tiled_kernels_loop,),
+    "tile": (ops_have_the_extents_of_their_tile,),
     "buffers": (no_tensors, functions_return_nothing),
     "stage": (dram_is_reached_by_dma_only, tokens_are_waited_once),
     "allocate": (

@@ -1,0 +1,103 @@
+"""Random shapes, windows, pads and tiles: what is accepted covers its output once and is exact."""
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from staged import kernel_text as k
+from staged.run import check
+
+EXAMPLES = 60
+
+
+def divisors(extent: int) -> list[int]:
+    """Tile sizes of a loop: 0 for whole, else a divisor."""
+    return [0, *[d for d in range(1, extent + 1) if extent % d == 0]]
+
+
+@st.composite
+def windows(draw, image):
+    pair = lambda low, high: draw(st.tuples(st.integers(low, high), st.integers(low, high)))
+    window = k.Window(pair(1, 3), pair(1, 3), pair(1, 2), pair(0, 4), pair(0, 4))
+    assume(min(window.output(image)) >= 1)
+    return window
+
+
+def tile_of(draw, extents) -> list[int]:
+    return [draw(st.sampled_from(divisors(extent))) for extent in extents]
+
+
+@st.composite
+def convolutions(draw):
+    image = (draw(st.integers(1, 2)), draw(st.integers(1, 8)), draw(st.integers(1, 8)), 4)
+    window, blocks = draw(windows(image[1:3])), draw(st.integers(1, 3))
+    out = window.output(image[1:3])
+    tile = [*tile_of(draw, (image[0], *out, blocks)), 0]
+    reduction = tile_of(draw, (*window.taps, image[3]))
+    return k.conv2d(
+        image,
+        blocks,
+        4,
+        window,
+        epilogue=draw(st.booleans()),
+        schedule=k.schedule(tile, reduction),
+    )
+
+
+@st.composite
+def channelwise(draw):
+    """Depthwise convolutions and pools."""
+    image = (draw(st.integers(1, 2)), draw(st.integers(1, 8)), draw(st.integers(1, 8)), 6)
+    window = draw(windows(image[1:3]))
+    tile = tile_of(draw, (image[0], *window.output(image[1:3]), image[3]))
+    schedule = k.schedule(tile, tile_of(draw, window.taps))
+    kind = draw(st.sampled_from(["max", "sum", "depthwise"]))
+    if kind == "depthwise":
+        return k.depthwise_conv2d(image, window, schedule=schedule)
+    return k.pool2d(image, window, kind, schedule=schedule)
+
+
+@st.composite
+def grouped(draw):
+    image = (1, draw(st.integers(1, 6)), draw(st.integers(1, 6)), draw(st.integers(1, 3)), 2)
+    window, blocks = draw(windows(image[1:3])), draw(st.integers(1, 2))
+    tile = [*tile_of(draw, (1, *window.output(image[1:3]))), 1, *tile_of(draw, (blocks,)), 0]
+    return k.grouped_conv2d(image, blocks, 2, window, schedule=k.schedule(tile))
+
+
+@st.composite
+def others(draw):
+    a, b, c = (draw(st.integers(1, 8)) for _ in range(3))
+    kind = draw(st.sampled_from(["matmul", "mean", "eltwise", "transpose"]))
+    if kind == "matmul":
+        tile, reduction = [*tile_of(draw, (a, b)), 0], tile_of(draw, (c,))
+        return k.matmul(a, c, b, 4, schedule=k.schedule(tile, reduction))
+    if kind == "mean":
+        tile, reduction = tile_of(draw, (a, c)), tile_of(draw, (b, 4))
+        return k.mean((a, b, 4, c), schedule=k.schedule(tile, reduction))
+    if kind == "eltwise":
+        return k.add_relu((a, b, c), schedule=k.schedule(tile_of(draw, (a, b, c))))
+    order = draw(st.permutations(range(3)))
+    tile = tile_of(draw, [(a, b, c)[i] for i in order])
+    return k.transpose((a, b, c), order, schedule=k.schedule(tile))
+
+
+@settings(max_examples=EXAMPLES)
+@given(convolutions(), st.integers(0, 99))
+def test_random_tiles_of_convolutions(kernel, seed):
+    check(kernel, "edge", seed)
+
+
+@settings(max_examples=EXAMPLES)
+@given(channelwise(), st.integers(0, 99))
+def test_random_tiles_of_windows_over_channels(kernel, seed):
+    check(kernel, "edge", seed)
+
+
+@settings(max_examples=EXAMPLES // 2)
+@given(grouped(), st.integers(0, 99))
+def test_random_tiles_of_grouped_convolutions(kernel, seed):
+    check(kernel, "edge", seed)
+
+
+@settings(max_examples=EXAMPLES)
+@given(others(), st.integers(0, 99))
+def test_random_tiles_of_other_kernels(kernel, seed):
+    check(kernel, "edge", seed)
