@@ -70,13 +70,15 @@ STAGES = (
         "stage",
         ("assign-memory-spaces", "insert-dma", "convert-linalg-to-npu", *CLEANUP),
     ),
-    # offsets for everything
-    Stage("allocate", ("plan-scratchpad", "plan-workspace", "canonicalize")),
+    # moves that only copy left out where sram is a cache, offsets for what remains
+    Stage(
+        "allocate",
+        ("elide-dma", *CLEANUP, "plan-scratchpad", "plan-workspace", "canonicalize"),
+    ),
     # micro-kernels and threads
     Stage(
         "cpu",
         (
-            "elide-dma",
             "convert-npu-to-vector",
             "strip-memory-spaces",
             "outline-parallel",

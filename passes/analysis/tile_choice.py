@@ -16,6 +16,7 @@ from mlir_npu.passes.analysis.footprint import Footprint, KernelShape, footprint
 
 PARALLEL_WORK = 50_000
 TILE_OVERHEAD_CYCLES = 200
+CACHE_SHARE = 0.75
 
 
 @dataclass(frozen=True)
@@ -165,13 +166,22 @@ def _move_cycles(access, tiles: np.ndarray, budget: Budget) -> np.ndarray:
 
 
 def _reload_cycles(shape: KernelShape, tiles: np.ndarray, budget: Budget) -> np.ndarray:
-    """What does not fit the cache is fetched again for every block of output channels."""
-    total = np.zeros(len(tiles), dtype=np.int64)
+    """An image tile that leaves no room for weights is fetched for every block of channels."""
+    image = np.zeros(len(tiles), dtype=np.int64)
+    if not shape.columns:
+        return image
+    blocks = tiles[:, shape.columns[0]]
+    panel = np.zeros_like(image)
     for access in shape.accesses:
-        if access.space == "sram" and not access.written:
-            total += elements(access, tiles) * access.element_bytes
-    excess = np.maximum(total - budget.sram_bytes // 2, 0)
-    return excess // budget.dma_bytes_per_cycle
+        size = elements(access, tiles) * access.element_bytes
+        if access.written or access.space != "sram":
+            continue
+        if not access.depends_on(shape.columns[0]):
+            image += size
+        elif any(access.depends_on(loop) for loop in shape.reductions):
+            panel += size // blocks
+    excess = image + panel > budget.sram_bytes * CACHE_SHARE
+    return np.where(excess, image * (blocks - 1) // budget.dma_bytes_per_cycle, 0)
 
 
 def _choice(shape, budget, tiles, costs, sram, acc, fits) -> Choice:
