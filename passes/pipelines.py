@@ -37,7 +37,7 @@ STAGES = (
             "strip-asserts",
             *CLEANUP,
             "convert-layout",
-            "linalg-fuse-elementwise-ops",
+            "fuse-elementwise",
             *CLEANUP,
             "pack-weights",
             "form-kernels",
