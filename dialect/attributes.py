@@ -39,7 +39,7 @@ def space_attr(space: str) -> ir.Attribute:
 
 
 def space_of(memref_type: ir.Type) -> str:
-    """"dram", "sram" or "acc"; any other memory space is returned as its text."""
+    """ "dram", "sram" or "acc"; any other memory space is returned as its text."""
     attribute = ir.MemRefType(memref_type).memory_space
     if attribute is None:
         return DRAM
@@ -52,5 +52,8 @@ def with_space(memref_type: ir.MemRefType, space: str) -> ir.MemRefType:
     """The same memref type in another memory."""
     attribute = None if space == DRAM else space_attr(space)
     return ir.MemRefType.get(
-        memref_type.shape, memref_type.element_type, layout=memref_type.layout, memory_space=attribute
+        memref_type.shape,
+        memref_type.element_type,
+        layout=memref_type.layout,
+        memory_space=attribute,
     )

@@ -1,8 +1,8 @@
 """The `npu` dialect and the base class of its ops.
 
-MLIR runs the verifier of an op before it has checked that operands, attributes and regions are there at
-all. `TileOp` therefore checks the form of an op first and calls `verify_op` only if the form is right, so
-that rules can read every field without guarding.
+MLIR runs the verifier of an op before it has checked that operands, attributes and regions are
+there at all. `TileOp` therefore checks the form of an op first and calls `verify_op` only if the
+form is right, so that rules can read every field without guarding.
 """
 
 # No annotations on class variables here: ext reads those as fields of the op.
@@ -31,10 +31,10 @@ def error(op: ir.OpView, message: str) -> bool:
 
 
 class TileOp(Npu.Operation):
-    """Base of all npu ops. A subclass overrides `verify_op`; OPTIONAL names its optional attributes.
+    """Base of all npu ops: a subclass overrides `verify_op`; OPTIONAL names optional attributes.
 
-    An op has at most one variadic operand field. It takes what the other fields leave, so operands are
-    found by position and the IR carries no operandSegmentSizes.
+    An op has at most one variadic operand field. It takes what the other fields leave, so operands
+    are found by position and the IR carries no operandSegmentSizes.
     """
 
     OPTIONAL = ()
@@ -79,7 +79,9 @@ def _verify_attributes(op: TileOp) -> bool:
             return error(op, f"needs the attribute '{field.name}'")
         kind, value = getattr(field.constraint, "BASE", field.constraint), op.attributes[field.name]
         if kind is not Any and not isinstance(value, kind):
-            return error(op, f"'{field.name}' must be {_KINDS.get(kind, kind.__name__)}, got {value}")
+            return error(
+                op, f"'{field.name}' must be {_KINDS.get(kind, kind.__name__)}, got {value}"
+            )
     known = [field.name for field in op._ATTRIBUTES] + list(op.OPTIONAL)
     for name in op.attributes:
         if name not in known and "." not in name and name != SEGMENTS:
@@ -89,7 +91,7 @@ def _verify_attributes(op: TileOp) -> bool:
 
 
 def _optional_attribute(op: ir.OpView, name: str) -> ir.Attribute | None:
-    return op.attributes[name] if name in op.attributes else None
+    return op.attributes.get(name)
 
 
 def _is_variadic(field) -> bool:

@@ -1,69 +1,63 @@
 """The one place that imports MLIR, so that the name and version of the bindings appear once.
 
-Everything else writes `from mlir_npu.dialect.bindings import ir, arith, ...`. Nothing here imports torch,
-except `fx_importer`, which is called by the lowering only.
+Everything else writes `from mlir_npu.dialect.bindings import ir, arith, ...`. Nothing here imports
+torch, except `fx_importer`, which is called by the lowering only. The op classes of a dialect are
+imported when they are first asked for: all of them cost more than starting the rest of npu-opt.
 """
 
 from __future__ import annotations
 
+import importlib
 import threading
+from typing import Any
 
-from torch_mlir import ir, rewrite
-from torch_mlir.dialects import (
-    affine,
-    arith,
-    bufferization,
-    cf,
-    ext,
-    func,
-    linalg,
-    llvm,
-    math,
-    memref,
-    scf,
-    tensor,
-    transform,
-    vector,
-)
-from torch_mlir.dialects import torch as _torch_dialect
-from torch_mlir.dialects.transform import structured
-from torch_mlir.execution_engine import ExecutionEngine
+from torch_mlir import ir
+from torch_mlir._mlir_libs import _torchMlir
+from torch_mlir.dialects import ext
 from torch_mlir.passmanager import PassManager
 
-__all__ = [
-    "ExecutionEngine",
-    "PassManager",
-    "affine",
-    "arith",
-    "bufferization",
-    "cf",
-    "ext",
-    "func",
-    "fx_importer",
-    "ir",
-    "linalg",
-    "llvm",
-    "make_context",
-    "math",
-    "memref",
-    "rewrite",
-    "scf",
-    "structured",
-    "tensor",
-    "transform",
-    "vector",
-]
+__all__ = ["PassManager", "ext", "fx_importer", "ir", "make_context"]
+
+# Name -> module, or module and attribute, imported on first use.
+_ON_DEMAND = {
+    "ExecutionEngine": ("torch_mlir.execution_engine", "ExecutionEngine"),
+    "affine": ("torch_mlir.dialects.affine", None),
+    "arith": ("torch_mlir.dialects.arith", None),
+    "bufferization": ("torch_mlir.dialects.bufferization", None),
+    "cf": ("torch_mlir.dialects.cf", None),
+    "func": ("torch_mlir.dialects.func", None),
+    "linalg": ("torch_mlir.dialects.linalg", None),
+    "llvm": ("torch_mlir.dialects.llvm", None),
+    "math": ("torch_mlir.dialects.math", None),
+    "memref": ("torch_mlir.dialects.memref", None),
+    "rewrite": ("torch_mlir.rewrite", None),
+    "scf": ("torch_mlir.dialects.scf", None),
+    "structured": ("torch_mlir.dialects.transform.structured", None),
+    "tensor": ("torch_mlir.dialects.tensor", None),
+    "transform": ("torch_mlir.dialects.transform", None),
+    "vector": ("torch_mlir.dialects.vector", None),
+}
 
 _LOAD_LOCK = threading.Lock()
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ON_DEMAND:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module_name, attribute = _ON_DEMAND[name]
+    module = importlib.import_module(module_name)
+    globals()[name] = getattr(module, attribute) if attribute else module
+    return globals()[name]
 
 
 def make_context() -> ir.Context:
     """A new context with the torch dialect registered and the npu dialect loaded.
 
-    Contexts stay single-threaded: a worker thread that needs a Python verifier would wait for the GIL.
+    Contexts stay single-threaded: a worker thread that needs a Python verifier would wait for the
+    GIL for ever.
     """
     context = ir.Context()
-    _torch_dialect.register_dialect(context)
+    _torchMlir.register_dialect(context)
     _load_npu(context)
     return context
 

@@ -1,4 +1,4 @@
-"""What verifiers share. A check emits one located error with the offending numbers and returns False.
+"""What verifiers share: a check emits one located error with the offending numbers, returns False.
 
 MLIR requires a real bool from a verifier and exceptions must not cross it, so checks never raise.
 """
@@ -20,8 +20,10 @@ def check_memref(op: ir.OpView, value: ir.Value, name: str, rank: int | None = N
     if not isinstance(value.type, ir.MemRefType):
         return error(op, f"{name} must be a memref, got {value.type}")
     if space_of(value.type) not in SPACES:
-        memories = ', '.join(SPACES)
-        return error(op, f"{name} must be in one of the memories {memories}, got {space_of(value.type)}")
+        memories = ", ".join(SPACES)
+        return error(
+            op, f"{name} must be in one of the memories {memories}, got {space_of(value.type)}"
+        )
     actual = ir.MemRefType(value.type).rank
     if rank is not None and actual != rank:
         return error(op, f"{name} must have rank {rank}, got rank {actual}: {value.type}")
@@ -36,7 +38,9 @@ def check_space(op: ir.OpView, value: ir.Value, name: str, *allowed: str) -> boo
     return error(op, f"{name} must be in {' or '.join(allowed)}, got {space}")
 
 
-def check_same_element_type(op: ir.OpView, values: Sequence[ir.Value], names: Sequence[str]) -> bool:
+def check_same_element_type(
+    op: ir.OpView, values: Sequence[ir.Value], names: Sequence[str]
+) -> bool:
     """All memrefs hold the same element type."""
     first = ir.MemRefType(values[0].type).element_type
     for value, name in zip(values[1:], names[1:]):
@@ -47,13 +51,15 @@ def check_same_element_type(op: ir.OpView, values: Sequence[ir.Value], names: Se
 
 
 def check_accumulator_type(op: ir.OpView, operand: ir.Value, accumulator: ir.Value) -> bool:
-    """The accumulator holds the element type of the operands, or the wider one that sums of it need."""
+    """The accumulator holds the element type of the operands, or the wider one that sums need."""
     narrow = ir.MemRefType(operand.type).element_type
     wide = ir.MemRefType(accumulator.type).element_type
     allowed = [str(narrow), *WIDER_ACCUMULATOR.get(str(narrow), ())]
     if str(wide) in allowed:
         return True
-    return error(op, f"accumulator of {narrow} products must hold {' or '.join(allowed)}, got {wide}")
+    return error(
+        op, f"accumulator of {narrow} products must hold {' or '.join(allowed)}, got {wide}"
+    )
 
 
 def check_scalar_type(op: ir.OpView, name: str, value: ir.Attribute, buffer: ir.Value) -> bool:

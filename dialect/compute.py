@@ -22,7 +22,10 @@ POOL_KINDS = ("max", "sum")
 
 
 class Conv2DOp(TileOp, name="conv2d", traits=[AccumulateEffects]):
-    """accumulator[n,y,x,ko,ki] += sum over r,s,c of input[n, y*sy + r*dy, x*sx + s*dx, c] * weights[ko,r,s,c,ki]."""
+    """accumulator[n,y,x,ko,ki] += input[n, y*sy + r*dy, x*sx + s*dx, c] * weights[ko,r,s,c,ki].
+
+    Summed over r, s, c; output channels are split into ko blocks of ki.
+    """
 
     input: ext.Operand[Any]
     weights: ext.Operand[Any]
@@ -39,14 +42,16 @@ class Conv2DOp(TileOp, name="conv2d", traits=[AccumulateEffects]):
         return (
             check_extent(self, "batch of input and accumulator differ", n, out_n)
             and check_extent(self, "channels of input and weights differ", channels, depth)
-            and check_extent(self, "channel blocks of weights and accumulator differ", blocks, out_blocks)
+            and check_extent(
+                self, "channel blocks of weights and accumulator differ", blocks, out_blocks
+            )
             and check_extent(self, "block size of weights and accumulator differ", block, out_block)
             and _check_window(self, (height, width), (out_height, out_width), (rows, columns))
         )
 
 
 class DepthwiseConv2DOp(TileOp, name="depthwise_conv2d", traits=[AccumulateEffects]):
-    """accumulator[n,y,x,c] += sum over r,s of input[n, y*sy + r*dy, x*sx + s*dx, c] * weights[r,s,c]."""
+    """accumulator[n,y,x,c] += input[n, y*sy + r*dy, x*sx + s*dx, c] * weights[r,s,c] over r, s."""
 
     input: ext.Operand[Any]
     weights: ext.Operand[Any]
@@ -63,13 +68,15 @@ class DepthwiseConv2DOp(TileOp, name="depthwise_conv2d", traits=[AccumulateEffec
         return (
             check_extent(self, "batch of input and accumulator differ", n, out_n)
             and check_extent(self, "channels of input and weights differ", channels, depth)
-            and check_extent(self, "channels of input and accumulator differ", channels, out_channels)
+            and check_extent(
+                self, "channels of input and accumulator differ", channels, out_channels
+            )
             and _check_window(self, (height, width), (out_height, out_width), (rows, columns))
         )
 
 
 class MatmulOp(TileOp, name="matmul", traits=[AccumulateEffects]):
-    """accumulator[m,no,ni] += sum over c of lhs[m,c] * rhs[no,c,ni]."""
+    """accumulator[m,no,ni] += lhs[m,c] * rhs[no,c,ni], summed over c."""
 
     lhs: ext.Operand[Any]
     rhs: ext.Operand[Any]
@@ -85,13 +92,18 @@ class MatmulOp(TileOp, name="matmul", traits=[AccumulateEffects]):
         return (
             check_extent(self, "rows of lhs and accumulator differ", rows, out_rows)
             and check_extent(self, "depth of lhs and rhs differ", depth, rhs_depth)
-            and check_extent(self, "column blocks of rhs and accumulator differ", blocks, out_blocks)
+            and check_extent(
+                self, "column blocks of rhs and accumulator differ", blocks, out_blocks
+            )
             and check_extent(self, "block size of rhs and accumulator differ", block, out_block)
         )
 
 
 class Pool2DOp(TileOp, name="pool2d", traits=[AccumulateEffects]):
-    """accumulator[n,y,x,c] = kind(accumulator[n,y,x,c], input[n, y*sy + r*dy, x*sx + s*dx, c] over the window)."""
+    """accumulator[n,y,x,c] = kind(accumulator[n,y,x,c], input[n, y*sy + r*dy, x*sx + s*dx, c]).
+
+    For every r, s of the window; kind is "max" or "sum".
+    """
 
     input: ext.Operand[Any]
     accumulator: ext.Operand[Any]
@@ -102,7 +114,9 @@ class Pool2DOp(TileOp, name="pool2d", traits=[AccumulateEffects]):
 
     def verify_op(self) -> bool:
         if self.kind.value not in POOL_KINDS:
-            return error(self, f"'kind' must be one of {', '.join(POOL_KINDS)}, got '{self.kind.value}'")
+            return error(
+                self, f"'kind' must be one of {', '.join(POOL_KINDS)}, got '{self.kind.value}'"
+            )
         operands, names = (self.input, self.accumulator), ("input", "accumulator")
         if not _check_contraction(self, operands, (4, 4), names):
             return False
@@ -111,7 +125,9 @@ class Pool2DOp(TileOp, name="pool2d", traits=[AccumulateEffects]):
         window = list(self.window)
         return (
             check_extent(self, "batch of input and accumulator differ", n, out_n)
-            and check_extent(self, "channels of input and accumulator differ", channels, out_channels)
+            and check_extent(
+                self, "channels of input and accumulator differ", channels, out_channels
+            )
             and check_positive(self, "window", window, 2)
             and _check_window(self, (height, width), (out_height, out_width), window)
         )

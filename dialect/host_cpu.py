@@ -1,4 +1,4 @@
-"""Reads the CPU that this process runs on into the keys of a target file (Linux; elsewhere a baseline)."""
+"""Reads the CPU of this process into the keys of a target file (Linux; elsewhere a baseline)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ def describe_host_cpu() -> dict[str, Any]:
     """Target keys that the CPU decides: cores, cache as sram, vector unit."""
     lanes, registers = vector_unit(cpu_flags(), platform.machine())
     return {
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        "cores": len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count() or 1,
         "sram": {"bytes": l2_bytes(), "alignment": 64},
         "vector": {"lanes": lanes, "registers": registers},
     }
@@ -49,5 +51,9 @@ def l2_bytes() -> int:
         level, size = index / "level", index / "size"
         if level.is_file() and size.is_file() and level.read_text().strip() == "2":
             text = size.read_text().strip()
-            return int(text[:-1]) * _SIZE_SUFFIXES[text[-1]] if text[-1] in _SIZE_SUFFIXES else int(text)
+            return (
+                int(text[:-1]) * _SIZE_SUFFIXES[text[-1]]
+                if text[-1] in _SIZE_SUFFIXES
+                else int(text)
+            )
     return _BASELINE_L2_BYTES

@@ -1,4 +1,4 @@
-"""Checks of indexing maps: one map per operand, from the iteration space to the elements of the operand."""
+"""Checks of indexing maps: one per operand, from the iteration space to the operand's elements."""
 
 from __future__ import annotations
 
@@ -9,18 +9,22 @@ from mlir_npu.dialect.bindings import ir
 from mlir_npu.dialect.checks import DYNAMIC
 
 
-def check_indexing(op: ir.OpView, operands: Sequence[ir.Value], dimensions: int | None = None) -> bool:
+def check_indexing(
+    op: ir.OpView, operands: Sequence[ir.Value], dimensions: int | None = None
+) -> bool:
     """The maps agree with each other and stay inside their operands.
 
-    dimensions: of the iteration space; by default those of the first map. A dimension has the extent of
-    the operands that it indexes directly, and every dimension must index some operand directly.
+    dimensions: of the iteration space; by default those of the first map. A dimension has the
+    extent of the operands that it indexes directly, and each must index some operand directly.
     """
     not_maps = [str(item) for item in op.indexing_maps if not isinstance(item, ir.AffineMapAttr)]
     if not_maps:
         return error(op, f"'indexing_maps' must hold affine maps, got {not_maps[0]}")
     maps = [item.value for item in op.indexing_maps]
     if len(maps) != len(operands):
-        return error(op, f"needs one indexing map per operand: {len(maps)} maps, {len(operands)} operands")
+        return error(
+            op, f"needs one indexing map per operand: {len(maps)} maps, {len(operands)} operands"
+        )
     dimensions = maps[0].n_dims if dimensions is None else dimensions
     for number, (operand, indexing_map) in enumerate(zip(operands, maps)):
         if not _check_form(op, number, operand, indexing_map, dimensions):
@@ -45,8 +49,8 @@ def _check_form(
         return True
     return error(
         op,
-        f"indexing map {number} must go from {dimensions} dimensions to the rank {rank} of its operand, "
-        f"got {indexing_map}",
+        f"indexing map {number} must go from {dimensions} dimensions to the rank {rank} of its "
+        f"operand, got {indexing_map}",
     )
 
 
@@ -90,7 +94,7 @@ def _check_bounds(
 
 
 def _largest(expression: ir.AffineExpr, extents: dict[int, int]) -> int | None:
-    """Largest value over the iteration space of sums and non-negative multiples; None if unknown."""
+    """Largest value of sums and non-negative multiples over all iterations; None if unknown."""
     if isinstance(expression, ir.AffineConstantExpr):
         return expression.value
     if isinstance(expression, ir.AffineDimExpr):

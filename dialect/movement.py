@@ -19,11 +19,11 @@ from mlir_npu.dialect.effects import FillEffects, MoveEffects
 
 
 class DmaStartOp(TileOp, name="dma_start", traits=[MoveEffects]):
-    """Start to move `source` into `target`; target dimension i walks source dimension permutation[i].
+    """Start to move `source` into `target`, whose dimension i is source dimension permutation[i].
 
     Without `low` the extents agree. With `low`, one index per target dimension, the source lands at
-    target[low...] and every other target element becomes `pad_value`. The target may be read, and the
-    source written, once the token has been waited for.
+    target[low...] and every other target element becomes `pad_value`. The target may be read, and
+    the source written, once the token has been waited for.
     """
 
     source: ext.Operand[Any]
@@ -101,7 +101,9 @@ class DmaStartOp(TileOp, name="dma_start", traits=[MoveEffects]):
         if DYNAMIC in (have, room) or (low or 0) + have <= room:
             return True
         return error(
-            self, f"source of extent {have} at {low or 0} exceeds target extent {room} in dimension {dim}"
+            self,
+            f"source of extent {have} at {low or 0} exceeds target extent {room} "
+            f"in dimension {dim}",
         )
 
 

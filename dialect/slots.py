@@ -1,8 +1,9 @@
 """Ops whose inputs have different types.
 
-IRDL gives all operands of a variadic field one type. The inputs of such ops are therefore declared to IRDL
-as MAX_INPUTS optional operands, each with a type of its own, and the text carries one operandSegmentSizes
-entry for each. In Python `inputs` is one list; builders take a list and write the entries.
+IRDL gives all operands of a variadic field one type. The inputs of such ops are therefore declared
+to IRDL as MAX_INPUTS optional operands, each with a type of its own, and the text carries one
+operandSegmentSizes entry for each. In Python `inputs` is one list; builders take a list and write
+the entries.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def _verify_segments(op: SlottedOp) -> bool:
     if len(op.inputs) > MAX_INPUTS:
         return error(op, f"takes at most {MAX_INPUTS} inputs, got {len(op.inputs)}")
     expected = f"array<i32: {', '.join(map(str, _segments(op)))}>"
-    actual = op.attributes[SEGMENTS] if SEGMENTS in op.attributes else "none"
+    actual = op.attributes.get(SEGMENTS, "none")
     if str(actual) == expected:
         return True
     return error(op, f"with {len(op.inputs)} inputs needs {SEGMENTS} = {expected}, got {actual}")

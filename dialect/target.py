@@ -1,7 +1,7 @@
 """What a target machine is: memories, units and rates, read from TOML into frozen dataclasses.
 
-A target travels with the IR as the module attribute `npu.target = #npu.target<{...}>`, so that a dumped
-module says for which machine it was scheduled and passes need no options to find out.
+A target travels with the IR as the module attribute `npu.target = #npu.target<{...}>`, so that a
+dumped module says for which machine it was scheduled and passes need no options to find out.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class MatrixUnit:
 
 @dataclass(frozen=True)
 class Dma:
-    """channels per direction; setup_cycles per transfer; bytes_per_cycle per channel; max_rank of a move."""
+    """channels per direction; setup_cycles and max_rank of a move; bytes_per_cycle of a channel."""
 
     channels: int
     setup_cycles: int

@@ -1,7 +1,7 @@
-"""Ops of the vector unit, each with a region of scalar arith and math ops: eltwise, reduce, drain, yield.
+"""Ops of the vector unit: eltwise, reduce, drain, each with a region of scalar arith and math ops.
 
-Indexing maps and regions read as in linalg.generic: one map and one block argument per operand, in operand
-order, and `npu.yield` gives the new element of the output.
+Indexing maps and regions read as in linalg.generic: one map and one block argument per operand, in
+operand order, and `npu.yield` gives the new element of the output.
 """
 
 # No postponed annotations here: ext reads the classes themselves.
@@ -34,7 +34,7 @@ class YieldOp(TileOp, name="yield", traits=[ir.IsTerminatorTrait]):
 
 
 class EltwiseOp(SlottedOp, name="eltwise", traits=[OverwriteEffects]):
-    """output[map(i)] = region(inputs[map(i)]...) for every point i of an all-parallel iteration space."""
+    """output[map(i)] = region(inputs[map(i)]...) for every i; all dimensions are parallel."""
 
     inputs: Sequence[ext.Operand[Any]]
     output: ext.Operand[Any]
@@ -44,7 +44,10 @@ class EltwiseOp(SlottedOp, name="eltwise", traits=[OverwriteEffects]):
     def verify_op(self) -> bool:
         operands = list(self.operands)
         return (
-            all(_check_operand(self, value, f"operand {i}", SRAM) for i, value in enumerate(operands))
+            all(
+                _check_operand(self, value, f"operand {i}", SRAM)
+                for i, value in enumerate(operands)
+            )
             and check_indexing(self, operands)
             and _check_output_is_covered(self)
         )
@@ -54,7 +57,7 @@ class EltwiseOp(SlottedOp, name="eltwise", traits=[OverwriteEffects]):
 
 
 class ReduceOp(SlottedOp, name="reduce", traits=[AccumulateEffects]):
-    """output[map(i)] = region(inputs[map(i)]..., output[map(i)]) over parallel and reduction dimensions."""
+    """output[map(i)] = region(inputs[map(i)]..., output[map(i)]) for every i."""
 
     inputs: Sequence[ext.Operand[Any]]
     output: ext.Operand[Any]
@@ -69,7 +72,10 @@ class ReduceOp(SlottedOp, name="reduce", traits=[AccumulateEffects]):
                 return error(self, f"'iterator_types' must hold {listed}, got {kind}")
         operands = list(self.operands)
         return (
-            all(_check_operand(self, value, f"operand {i}", SRAM) for i, value in enumerate(self.inputs))
+            all(
+                _check_operand(self, value, f"operand {i}", SRAM)
+                for i, value in enumerate(self.inputs)
+            )
             and _check_operand(self, self.output, "output", SRAM, ACC)
             and check_indexing(self, operands, len(self.iterator_types))
         )
@@ -79,7 +85,7 @@ class ReduceOp(SlottedOp, name="reduce", traits=[AccumulateEffects]):
 
 
 class DrainOp(SlottedOp, name="drain", traits=[OverwriteEffects]):
-    """output[map(i)] = region(accumulator[map(i)], inputs[map(i)]...): the way out of the accumulators."""
+    """output[map(i)] = region(accumulator[map(i)], inputs[map(i)]...): the way out of acc."""
 
     accumulator: ext.Operand[Any]
     inputs: Sequence[ext.Operand[Any]]
@@ -125,7 +131,8 @@ def _check_body(op: ir.OpView) -> bool:
     if arguments != elements:
         return error(
             op,
-            f"block arguments must be the element types ({_listed(elements)}), got ({_listed(arguments)})",
+            f"block arguments must be the element types ({_listed(elements)}), "
+            f"got ({_listed(arguments)})",
         )
     *scalar_ops, last = [child.operation for child in block.operations]
     for child in scalar_ops:

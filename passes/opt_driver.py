@@ -1,4 +1,4 @@
-"""What npu-opt does with one input: parse, set the target, run a pipeline, print, or compare diagnostics.
+"""What npu-opt does with one input: parse, set the target, run passes, print, compare diagnostics.
 
 Every chunk runs in a fresh context. Nothing is printed for a chunk that failed.
 """
@@ -20,13 +20,13 @@ from mlir_npu.passes.pass_manager import (
 
 SPLIT_MARKER = re.compile(r"(?m)^// -----[^\n]*\n")
 _EXPECTATION = re.compile(
-    r"//\s*expected-(error|note)\s*(?:@(?:(below|above)|([+-]\d+)))?\s*\{\{(.*?)\}\}"
+    r"//\s*expected-([\w-]+)\s*(?:@(?:(below|above)|([+-]\d+)))?\s*\{\{(.*?)\}\}"
 )
 
 
 @dataclass(frozen=True)
 class OptOptions:
-    """pipeline: text or None to only parse and print; target: written into modules that have none."""
+    """pipeline: text, or None to only print; target: written into modules that have none."""
 
     pipeline: str | None = None
     target: Target | None = None
@@ -108,7 +108,9 @@ def expectations(text: str) -> list[tuple[int, str, str]]:
 def _matches(expectation: tuple[int, str, str], diagnostic: Diagnostic) -> bool:
     line, severity, message = expectation
     return (
-        severity == diagnostic.severity and line == diagnostic.line and message in diagnostic.message
+        severity == diagnostic.severity
+        and line == diagnostic.line
+        and message in diagnostic.message
     )
 
 

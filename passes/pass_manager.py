@@ -1,8 +1,8 @@
 """Runs textual pipelines that mix our passes with upstream ones.
 
-Upstream's PassManager cannot name Python passes, so the pipeline text is parsed here and each leaf pass
-runs on its own: an upstream leaf through `PassManager.parse`, one of ours as a function call followed by
-verification. Printing, timing and failure reports treat both alike.
+Upstream's PassManager cannot name Python passes, so the pipeline text is parsed here and each leaf
+pass runs on its own: an upstream leaf through `PassManager.parse`, one of ours as a function call
+followed by verification. Printing, timing and failure reports treat both alike.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ import difflib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from mlir_npu.dialect.bindings import PassManager, ir
-from mlir_npu.passes.registry import OptionError, PassFailure, all_passes, find_pass, parse_options
-
+from mlir_npu.dialect.target import TargetError
+from mlir_npu.passes.option_parser import OptionError, parse_options
+from mlir_npu.passes.registry import Pass, PassFailure, all_passes, find_pass
 
 # Diagnostics attached to exceptions carry plain locations, of which only the text tells the line.
 _FILE_LINE = re.compile(r'":(\d+):\d+')
@@ -26,7 +28,7 @@ class PipelineError(ValueError):
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One message of the compiler. severity: "error" or "note"; line: of the location, if it has one."""
+    """One message of the compiler. severity: "error" or "note"; line: None without a location."""
 
     severity: str
     location: str
@@ -66,8 +68,9 @@ def run_pipeline(
 ) -> None:
     """Run `builtin.module(pass{options},func.func(pass),...)` on a module, in place.
 
-    Names and options are checked before anything runs (PipelineError). `after_each(pass_name, module)` is
-    called after every leaf pass.
+    Names and options are checked before anything runs (PipelineError), and the module is verified
+    after every pass. `after_each(pass_name, module)` is called after every leaf pass. Raises
+    PipelineFailure.
     """
     root = parse_pipeline(pipeline)
     with module.context, ir.Location.unknown():
@@ -123,13 +126,17 @@ def _check(elements: tuple[PipelineElement, ...], anchors: tuple[str, ...]) -> N
         ours = find_pass(element.name)
         try:
             if ours is not None:
-                parse_options(ours, element.options)
+                _options(ours, element)
             else:
                 PassManager.parse(_anchored(element, anchors))
         except OptionError as error:
             raise PipelineError(str(error)) from None
         except ValueError as error:
             raise PipelineError(_explain_unknown(element.name, str(error))) from None
+
+
+def _options(ours: Pass, element: PipelineElement) -> Any:
+    return parse_options(ours.name, ours.options_class, element.options)
 
 
 def _explain_unknown(name: str, upstream_message: str) -> str:
@@ -168,11 +175,11 @@ def _run_leaf(module: ir.Module, element: PipelineElement, anchors: tuple[str, .
         if ours is None:
             PassManager.parse(_anchored(element, anchors)).run(module.operation)
             return
-        options = parse_options(ours, element.options)
+        options = _options(ours, element)
         for anchor in _anchor_operations(module.operation, anchors[1:]):
             ours.function(anchor, options)
         module.operation.verify()
-    except (ir.MLIRError, PassFailure) as error:
+    except (ir.MLIRError, PassFailure, TargetError) as error:
         raise PipelineFailure(element.name, diagnostics or as_diagnostics(error)) from error
     finally:
         module.context.emit_error_diagnostics = emitting

@@ -29,16 +29,28 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="npu-opt", description=__doc__)
     parser.add_argument("file", nargs="?", default="-", help="MLIR text; - reads standard input")
     parser.add_argument("-o", dest="output", default="-", help="where to write the result")
-    parser.add_argument("--pass-pipeline", help="such as 'builtin.module(convert-layout,func.func(cse))'")
+    parser.add_argument(
+        "--pass-pipeline", help="such as 'builtin.module(convert-layout,func.func(cse))'"
+    )
     parser.add_argument(
         "--target",
-        help=f"{', '.join(available_targets())} or a .toml file; written into modules without npu.target",
+        help=f"{', '.join(available_targets())} or a .toml file; for modules without npu.target",
     )
-    parser.add_argument("--split-input-file", action="store_true", help="treat // ----- as file borders")
-    parser.add_argument("--verify-diagnostics", action="store_true", help="check expected-error comments")
-    parser.add_argument("--mlir-print-ir-after-all", action="store_true", help="print after every pass")
-    parser.add_argument("--mlir-print-op-generic", action="store_true", help="print the generic form")
-    parser.add_argument("--list-passes", action="store_true", help="list the passes of this project")
+    parser.add_argument(
+        "--split-input-file", action="store_true", help="treat // ----- as file borders"
+    )
+    parser.add_argument(
+        "--verify-diagnostics", action="store_true", help="check expected-error comments"
+    )
+    parser.add_argument(
+        "--mlir-print-ir-after-all", action="store_true", help="print after every pass"
+    )
+    parser.add_argument(
+        "--mlir-print-op-generic", action="store_true", help="print the generic form"
+    )
+    parser.add_argument(
+        "--list-passes", action="store_true", help="list the passes of this project"
+    )
     return parser
 
 
