@@ -58,7 +58,7 @@ def to_channels_last(op: ir.Operation) -> None:
 
 def _build(op, form: Form, image: ir.Value, kernel: ir.Value, init: ir.Value) -> ir.Value:
     operands = [
-        transposed(image, form.image),
+        marked_transpose(image, form.image),
         kernel if form.filter is None else transposed(kernel, form.filter),
         _accumulator(form, init),
     ]

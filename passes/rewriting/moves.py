@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from mlir_npu.dialect.bindings import ir, tensor
 from mlir_npu.passes.analysis import permutation as dims
 from mlir_npu.passes.rewriting.values import defined_by, element_type, is_static, shape_of
+from mlir_npu.passes.rewriting.views import reassociation, viewed
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,29 @@ def pad(source: ir.Value, low: Sequence[int], high: Sequence[int], value: ir.Val
     with ir.InsertionPoint(block):
         tensor.YieldOp(value)
     return op.operation.results[0]
+
+
+def pad_last(value: ir.Value) -> ir.Value:
+    """`value`, where it is an expansion of a pad, as the pad of an expansion.
+
+    Only where no padded dimension is split; otherwise `value` as it is.
+    """
+    view = defined_by(value, "tensor.expand_shape")
+    made_by = defined_by(view.operands[0], "tensor.pad") if view is not None else None
+    padding = read_pad(made_by) if made_by is not None else None
+    if padding is None:
+        return value
+    low, high, shape = [], [], []
+    extents = shape_of(value)
+    for d, group in enumerate(reassociation(view)):
+        if len(group) > 1 and (padding.low[d] or padding.high[d]):
+            return value
+        rest = [0] * (len(group) - 1)
+        low += [padding.low[d], *rest]
+        high += [padding.high[d], *rest]
+        shape += [extents[i] for i in group]
+        shape[len(shape) - len(group)] -= padding.low[d] + padding.high[d]
+    return pad(viewed(made_by.operands[0], shape), low, high, padding.value)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.rewriting.generics import body_of, build_with_maps
+from mlir_npu.passes.rewriting.moves import pad_last
 from mlir_npu.passes.rewriting.transposes import split_dimension, transposed
 from mlir_npu.passes.rewriting.values import (
     before,
@@ -74,7 +75,7 @@ def pack(op: ir.Operation, choose_block: Callable[[int], int]) -> None:
         split = split_dimension(weights, packing.channels, (channels // block, block))
         scalar = fill_scalar(init)
         accumulator = viewed(init, shape) if scalar is None else filled(shape, scalar)
-        inputs = [image, transposed(split, packing.order)]
+        inputs = [pad_last(image), transposed(split, packing.order)]
         built = _build(op, packing, inputs, accumulator)
         replace(op, [viewed(built.results[0], shape_of(init))])
 
