@@ -2,7 +2,7 @@
 
     python -m mlir_npu.scripts.update_docs [--check]
 
-A part stands between `<!-- begin NAME -->` and `<!-- end NAME -->`. With --check nothing is written;
+A part stands between `<!-- begin NAME -->` and `<!-- end NAME -->`. With --check it is compared;
 the exit code is 1 if a part is out of date.
 """
 
