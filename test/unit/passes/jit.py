@@ -15,7 +15,7 @@ from mlir_npu.dialect.target import Target, load_target, set_target
 from mlir_npu.passes.pass_manager import run_pipeline
 
 INPUTS = Path(__file__).resolve().parents[2] / "lit" / "Inputs"
-CPU = "convert-npu-to-vector,strip-memory-spaces"
+CPU = "convert-npu-to-vector,strip-memory-spaces,approximate-math"
 LLVM = (
     "canonicalize,cse,loop-invariant-code-motion,expand-strided-metadata,lower-affine,convert-scf-to-cf,"
     "convert-vector-to-llvm,convert-ub-to-llvm,convert-math-to-llvm,convert-math-to-libm,"

@@ -1,0 +1,50 @@
+"""Replace elementary functions of f32 vectors by polynomials, a few units in the last place off.
+
+The upstream lowering takes such ops apart into one library call per lane. Scalars, other element types
+and functions that are not listed here stay as they are. NaN, infinities, signed zeros and denormal
+numbers come out as the functions have them.
+
+Before:
+    %y = math.exp %x : vector<16xf32>
+After:
+    %n = vector.fma %x, %log2_e, %rounder : vector<16xf32>
+    ... polynomial of the remainder, scaled by 2^n
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mlir_npu.dialect.bindings import ir
+from mlir_npu.passes.approximations.algebra import Real
+from mlir_npu.passes.approximations.error_function import erf
+from mlir_npu.passes.approximations.exponential import exp, expm1, tanh
+from mlir_npu.passes.approximations.logarithm import log, log1p
+from mlir_npu.passes.kernels.walk import nested
+from mlir_npu.passes.registry import NoOptions, register_pass
+
+FUNCTIONS: dict[str, Callable[[Real], Real]] = {
+    "math.erf": erf,
+    "math.exp": exp,
+    "math.expm1": expm1,
+    "math.log": log,
+    "math.log1p": log1p,
+    "math.tanh": tanh,
+}
+
+
+@register_pass("approximate-math")
+def approximate_math(module: ir.Operation, options: NoOptions) -> None:
+    for op in nested(module, *FUNCTIONS):
+        if not _is_f32_vector(op.results[0].type):
+            continue
+        with ir.InsertionPoint(op), op.location:
+            result = FUNCTIONS[op.name](Real(op.operands[0]))
+        op.results[0].replace_all_uses_with(result.value)
+        op.erase()
+
+
+def _is_f32_vector(type_: ir.Type) -> bool:
+    return isinstance(type_, ir.VectorType) and isinstance(
+        ir.VectorType(type_).element_type, ir.F32Type
+    )

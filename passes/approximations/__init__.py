@@ -1,0 +1,1 @@
+"""Polynomial approximations of elementary functions on f32 vectors."""

@@ -1,0 +1,127 @@
+"""Arithmetic on f32 and i32 vectors that reads as formulas: every operator builds an op."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mlir_npu.dialect.bindings import arith, ir, math, vector
+
+
+@dataclass(frozen=True)
+class Real:
+    """A vector of f32."""
+
+    value: ir.Value
+
+    def constant(self, number: float) -> Real:
+        """A vector of the same width, all `number`."""
+        type_ = ir.VectorType(self.value.type)
+        attribute = ir.FloatAttr.get(ir.F32Type.get(), number)
+        splat = ir.DenseElementsAttr.get_splat(type_, attribute)
+        return Real(arith.ConstantOp(type_, splat).result)
+
+    def _other(self, other: Real | float) -> ir.Value:
+        return other.value if isinstance(other, Real) else self.constant(other).value
+
+    def __add__(self, other: Real | float) -> Real:
+        return Real(arith.AddFOp(self.value, self._other(other)).result)
+
+    def __sub__(self, other: Real | float) -> Real:
+        return Real(arith.SubFOp(self.value, self._other(other)).result)
+
+    def __mul__(self, other: Real | float) -> Real:
+        return Real(arith.MulFOp(self.value, self._other(other)).result)
+
+    def __truediv__(self, other: Real | float) -> Real:
+        return Real(arith.DivFOp(self.value, self._other(other)).result)
+
+    def __neg__(self) -> Real:
+        return Real(arith.NegFOp(self.value).result)
+
+    def __abs__(self) -> Real:
+        return Real(math.AbsFOp(self.value).result)
+
+    def times_plus(self, factor: Real | float, addend: Real | float) -> Real:
+        """self * factor + addend, fused where the machine can."""
+        return Real(vector.FMAOp(self.value, self._other(factor), self._other(addend)).result)
+
+    def less(self, other: Real | float) -> Mask:
+        """Ordered: false for NaN."""
+        return Mask(arith.CmpFOp(arith.CmpFPredicate.OLT, self.value, self._other(other)).result)
+
+    def equals(self, other: Real | float) -> Mask:
+        return Mask(arith.CmpFOp(arith.CmpFPredicate.OEQ, self.value, self._other(other)).result)
+
+    def clamp(self, low: float, high: float) -> Real:
+        """Between `low` and `high`; NaN stays NaN."""
+        raised = self.less(low).choose(self.constant(low), self)
+        return self.constant(high).less(raised).choose(self.constant(high), raised)
+
+    def with_sign_of(self, other: Real) -> Real:
+        return Real(math.CopySignOp(self.value, other.value).result)
+
+    def bits(self) -> Whole:
+        type_ = ir.VectorType.get(ir.VectorType(self.value.type).shape, _i32())
+        return Whole(arith.BitcastOp(type_, self.value).result)
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A vector of i32."""
+
+    value: ir.Value
+
+    def _constant(self, number: int) -> ir.Value:
+        type_ = ir.VectorType(self.value.type)
+        splat = ir.DenseElementsAttr.get_splat(type_, ir.IntegerAttr.get(_i32(), number))
+        return arith.ConstantOp(type_, splat).result
+
+    def _other(self, other: Whole | int) -> ir.Value:
+        return other.value if isinstance(other, Whole) else self._constant(other)
+
+    def __add__(self, other: Whole | int) -> Whole:
+        return Whole(arith.AddIOp(self.value, self._other(other)).result)
+
+    def __sub__(self, other: Whole | int) -> Whole:
+        return Whole(arith.SubIOp(self.value, self._other(other)).result)
+
+    def __lshift__(self, count: int) -> Whole:
+        return Whole(arith.ShLIOp(self.value, self._constant(count)).result)
+
+    def __rshift__(self, count: int) -> Whole:
+        """Keeps the sign."""
+        return Whole(arith.ShRSIOp(self.value, self._constant(count)).result)
+
+    def as_real(self) -> Real:
+        """The f32 with these bits."""
+        return Real(arith.BitcastOp(self._real_type(), self.value).result)
+
+    def to_real(self) -> Real:
+        """The f32 nearest to this number."""
+        return Real(arith.SIToFPOp(self._real_type(), self.value).result)
+
+    def _real_type(self) -> ir.VectorType:
+        return ir.VectorType.get(ir.VectorType(self.value.type).shape, ir.F32Type.get())
+
+
+@dataclass(frozen=True)
+class Mask:
+    """A vector of i1."""
+
+    value: ir.Value
+
+    def choose(self, then: Real, otherwise: Real) -> Real:
+        return Real(arith.SelectOp(self.value, then.value, otherwise.value).result)
+
+
+def polynomial(x: Real, coefficients: Sequence[float]) -> Real:
+    """Horner's rule, the highest power's coefficient first."""
+    total = x.constant(coefficients[0])
+    for coefficient in coefficients[1:]:
+        total = total.times_plus(x, coefficient)
+    return total
+
+
+def _i32() -> ir.Type:
+    return ir.IntegerType.get_signless(32)

@@ -1,0 +1,76 @@
+"""Polynomial functions against float64, over all magnitudes of f32, and at the ends."""
+
+import math
+
+import numpy as np
+import pytest
+from jit import Function, memref_type
+from npu_text import eltwise, function, identity_map
+
+LIMITS = {"exp": 1.5, "expm1": 2.5, "tanh": 3, "erf": 2, "log": 1.5, "log1p": 3}
+REFERENCES = {
+    "exp": np.exp,
+    "expm1": np.expm1,
+    "tanh": np.tanh,
+    "erf": np.vectorize(math.erf, otypes=[np.float64]),
+    "log": np.log,
+    "log1p": np.log1p,
+}
+RNG = np.random.default_rng(5)
+
+
+def evaluate(name, values):
+    shape = values.shape
+    type_, same = memref_type(shape, "sram"), identity_map(1)
+    body = f"%r = math.{name} %in0 : f32"
+    op = eltwise([("x_t", same, type_)], ("o_t", same, type_), body, "%r")
+    text = function({"x": shape, "o": shape}, None, op)
+    compiled = Function(text)
+    out = np.full(shape, 123, np.float32)
+    compiled(np.ascontiguousarray(values), out)
+    assert f"math.{name}" not in compiled.vector_text
+    return out
+
+
+def samples():
+    """Values of every exponent and sign, and dense ones where functions bend."""
+    bits = RNG.integers(0, 2**32, 200_000, dtype=np.uint32).view(np.float32)
+    dense = np.linspace(-110, 110, 100_001, dtype=np.float32)
+    near = np.linspace(-2, 2, 100_001, dtype=np.float32)
+    values = np.concatenate([bits, dense, near])
+    return values[np.isfinite(values)]
+
+
+def errors_in_ulp(got, exact):
+    """Distance in spacings of f32 at the exact result, which for denormals is the smallest number."""
+    with np.errstate(over="ignore"):
+        spacing = np.spacing(np.abs(exact).astype(np.float32)).astype(np.float64)
+    return np.abs(got.astype(np.float64) - exact) / spacing
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_error_is_a_few_ulp(name):
+    x = samples()
+    with np.errstate(all="ignore"):
+        exact = REFERENCES[name](x.astype(np.float64))
+        rounded = exact.astype(np.float32)
+    got = evaluate(name, x)
+    special = ~np.isfinite(rounded)
+    np.testing.assert_array_equal(got[special], rounded[special])
+    errors = errors_in_ulp(got[~special], exact[~special])
+    worst = errors.argmax()
+    assert errors[worst] <= LIMITS[name], (x[~special][worst], got[~special][worst], errors[worst])
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_ends(name):
+    tiny = np.float32(1e-42)
+    x = np.array([0, -0.0, np.inf, -np.inf, np.nan, tiny, -tiny, 1, -1, 88.7, -103.9, 3e38, -3e38], np.float32)
+    with np.errstate(all="ignore"):
+        want = REFERENCES[name](x.astype(np.float64)).astype(np.float32)
+    got = evaluate(name, x)
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
+    np.testing.assert_array_equal(np.isinf(got), np.isinf(want))
+    if name not in ("exp", "log"):
+        assert np.signbit(got[1]) and got[1] == 0
+    np.testing.assert_allclose(got, want, rtol=5e-7, atol=0 if name != "exp" else 2e-45)
