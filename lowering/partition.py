@@ -85,7 +85,7 @@ def _host_reasons(graph_module: fx.GraphModule, options: PartitionOptions) -> di
 
 def _too_small(graph: UnitGraph, stages: list[int], minimum: int) -> dict[fx.Node, str]:
     """Calls to return to the host: those of stages that do too little, and those of connected groups
-    that do too little and sit between two host parts, which they would keep apart."""
+    that do too little and sit between two host parts, which they would keep apart, or have no input."""
     units = graph.units
     successors = units.successors()
     by_stage = defaultdict(list)
@@ -98,6 +98,9 @@ def _too_small(graph: UnitGraph, stages: list[int], minimum: int) -> dict[fx.Nod
             reasons |= _small_reasons(graph, everything, work, minimum)
             continue
         for group in groups:
+            if not graph.reads_memory(group):
+                reasons |= {graph.members[unit][0]: "it depends on constants only" for unit in group}
+                continue
             after_host = any(not units.on_npu[u] for unit in group for u in units.predecessors[unit])
             before_host = any(not units.on_npu[u] for unit in group for u in successors[unit])
             if after_host and before_host and (work := _work(graph, group)) < minimum:

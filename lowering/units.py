@@ -3,25 +3,22 @@
 Three kinds of nodes:
 
 * a *unit* is a call together with the getitems of its outputs; it runs once, in one part;
-* a *free* node is a view that the NPU path knows, or a small constant. It costs nothing, so every part
-  that needs it makes its own, and what crosses between parts is the memory itself;
+* a *free* node is a view that the NPU path knows, or a constant. It costs nothing, so every part that
+  needs it makes its own, and what crosses between parts is the memory itself;
 * placeholders and the output.
 """
 
 from __future__ import annotations
 
 import operator
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
-import torch
 from torch import fx
 
 from mlir_npu.lowering.dependencies import is_view, order_edges
 from mlir_npu.lowering.stages import Units
-
-# A constant up to this size is compiled into the parts that use it; a larger one is passed in.
-MAX_INLINE_CONSTANT_ELEMENTS = 1024
 
 
 @dataclass(frozen=True)
@@ -62,7 +59,7 @@ class UnitGraph:
 
     def is_free(self, node: fx.Node) -> bool:
         if node.op == "get_attr":
-            return _is_inline_constant(self.graph_module, node)
+            return True
         return is_view(node) and _caller(node) not in self.reasons
 
     def root(self, node: fx.Node) -> fx.Node:
@@ -70,6 +67,15 @@ class UnitGraph:
         while self.is_free(node) and node.op != "get_attr":
             node = node.args[0]
         return node
+
+    def reads_memory(self, units: Collection[int]) -> bool:
+        """Whether any of `units` reads something that is neither a constant nor made among them."""
+        for unit in units:
+            for operand in (operand for node in self.members[unit] for operand in node.all_input_nodes):
+                root = self.root(operand)
+                if root.op != "get_attr" and self.unit_of.get(root) not in units:
+                    return True
+        return False
 
     def _units_behind(self, node: fx.Node) -> set[int]:
         root = self.root(node)
@@ -81,8 +87,3 @@ def _caller(node: fx.Node) -> fx.Node:
         node = node.args[0]
     return node
 
-
-def _is_inline_constant(graph_module: fx.GraphModule, node: fx.Node) -> bool:
-    """Also true of submodules of higher-order ops: they are no values that could cross."""
-    value = operator.attrgetter(node.target)(graph_module)
-    return not isinstance(value, torch.Tensor) or value.numel() <= MAX_INLINE_CONSTANT_ELEMENTS

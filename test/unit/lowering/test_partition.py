@@ -169,6 +169,23 @@ def test_literals_do_not_split_a_region():
     torch.testing.assert_close(run_plan(plan, [X, Y]), [scaled(X, Y)])
 
 
+def test_large_constants_stay_in_the_region_that_uses_them():
+    table = torch.rand(64, 64)
+    (graph_module,) = capture(lambda x: torch.relu(x @ torch.tensor(table.tolist())), torch.rand(4, 64))
+    plan = partition(graph_module, PartitionOptions())
+    assert places(plan) == ["npu"] and plan.parts[0].inputs == plan.placeholders
+
+
+def test_what_depends_on_constants_only_is_left_to_the_host():
+    def literal(x):
+        return torch.tensor([1.0, 2.0]), torch.relu(x)
+
+    (graph_module,) = capture(literal, X)
+    plan = partition(graph_module, PartitionOptions())
+    assert [rejection.reason for rejection in plan.rejections] == ["it depends on constants only"]
+    torch.testing.assert_close(run_plan(plan, [X]), [torch.tensor([1.0, 2.0]), torch.relu(X)])
+
+
 # ---- writes and effects -------------------------------------------------------------------------
 
 
