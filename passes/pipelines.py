@@ -191,14 +191,18 @@ def run_stages(
 def run_stage(module: ir.Module, stage: Stage) -> None:
     """Run one stage and its check."""
     before = module.operation.clone(False)
+    done: list[str] = []
     try:
-        run_pipeline(module, stage.pipeline)
+        run_pipeline(module, stage.pipeline, after_each=lambda name, _: done.append(name))
         verify_stage(module, stage.name)
     except PipelineFailure as failure:
-        raise StageFailure(
-            stage, failure.pass_name, tuple(failure.diagnostics), before.get_asm()
-        ) from failure
+        name, diagnostics = failure.pass_name, tuple(failure.diagnostics)
+        raise StageFailure(stage, name, diagnostics, before.get_asm()) from failure
     except StageViolation as violation:
-        raise StageFailure(
-            stage, "verify-stage", violation.diagnostics, before.get_asm()
-        ) from violation
+        asm = before.get_asm()
+        raise StageFailure(stage, "verify-stage", violation.diagnostics, asm) from violation
+    except Exception as error:  # a fault of a pass: reported like any failure, with its traceback
+        name = (*stage.passes, "verify-stage")[len(done)].partition("{")[0]
+        text = f"internal error: {type(error).__name__}: {error}"
+        diagnostics = (Diagnostic("error", "loc(unknown)", None, text),)
+        raise StageFailure(stage, name, diagnostics, before.get_asm()) from error
