@@ -17,6 +17,7 @@ from mlir_npu.passes.analysis.footprint import Footprint, KernelShape, footprint
 PARALLEL_WORK = 50_000
 TILE_OVERHEAD_CYCLES = 200
 CACHE_SHARE = 0.75
+CACHED_RUN_CYCLES = 8
 
 
 @dataclass(frozen=True)
@@ -95,23 +96,43 @@ def choose_tile(shape: KernelShape, budget: Budget) -> Choice:
 
 
 def candidates(shape: KernelShape, reductions_split: bool) -> np.ndarray:
-    """All allowed tiles, one row each, larger tiles first."""
+    """All allowed tiles, one row each; of equal ones that first which splits the outer loops."""
     sizes = []
     for loop in shape.loops:
         whole = loop.reduction and not reductions_split
         sizes.append([loop.extent] if whole else list(loop.tiles())[::-1])
-    grid = np.meshgrid(*[np.array(s, dtype=np.int64) for s in sizes], indexing="ij")
-    return np.stack([axis.ravel() for axis in grid], axis=1)
+    inner_first = [np.array(s, dtype=np.int64) for s in reversed(sizes)]
+    grid = np.meshgrid(*inner_first, indexing="ij")
+    return np.stack([axis.ravel() for axis in reversed(grid)], axis=1)
 
 
-def elements(access, tiles: np.ndarray) -> np.ndarray:
-    total = np.ones(len(tiles), dtype=np.int64)
+def dim_extents(access, tiles: np.ndarray) -> list[np.ndarray]:
+    """Extent of every dimension of an operand, for every tile."""
+    extents = []
     for dim in access.dims:
         extent = np.ones(len(tiles), dtype=np.int64)
         for loop, coefficient in dim:
             extent += coefficient * (tiles[:, loop] - 1)
+        extents.append(extent)
+    return extents
+
+
+def elements(access, tiles: np.ndarray) -> np.ndarray:
+    total = np.ones(len(tiles), dtype=np.int64)
+    for extent in dim_extents(access, tiles):
         total *= extent
     return total
+
+
+def contiguous_runs(access, tiles: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """How many separate runs of memory a tile of a row-major operand consists of."""
+    runs = np.ones(len(tiles), dtype=np.int64)
+    joined = np.full(len(tiles), True)
+    full = dim_extents(access, whole)
+    for extent, full_extent in reversed(list(zip(dim_extents(access, tiles), full))):
+        runs *= np.where(joined, 1, extent)
+        joined &= extent == full_extent
+    return runs
 
 
 def memory(shape: KernelShape, tiles: np.ndarray, budget: Budget):
@@ -135,7 +156,10 @@ def cycles(shape: KernelShape, tiles: np.ndarray, budget: Budget) -> np.ndarray:
         if access.space != "sram":
             continue
         reduced = any(access.depends_on(loop) for loop in shape.reductions)
-        per_tile = per_tile + _move_cycles(access, tiles, budget) * (steps if reduced else 1)
+        move = _move_cycles(access, tiles, budget)
+        if budget.cached:
+            move = move + CACHED_RUN_CYCLES * contiguous_runs(access, tiles, extents[np.newaxis])
+        per_tile = per_tile + move * (steps if reduced else 1)
     if budget.cached:
         per_tile = per_tile + _reload_cycles(shape, tiles, budget)
     rounds = -(-parallel // budget.cores) if work(shape) > PARALLEL_WORK else parallel
