@@ -1,0 +1,99 @@
+// RUN: %npu-opt %s --split-input-file --target %inputs/avx2.toml --pass-pipeline='builtin.module(convert-npu-to-vector)' | filecheck %s
+// RUN: %npu-opt %s --split-input-file --target %inputs/avx2.toml --pass-pipeline='builtin.module(convert-npu-to-vector,convert-npu-to-vector)' | filecheck %s
+
+// A fill, a convolution and a drain become one micro-kernel: accumulators are loop-carried registers, the
+// bias is added to them, and the accumulator tile is gone.
+// CHECK-LABEL: func.func @fused
+// CHECK-NOT: "npu.
+// CHECK: scf.for
+// CHECK: %[[SUMS:.*]]:12 = scf.for {{.*}} -> (vector<8xf32>, {{.*}}) {
+// CHECK: vector.load {{.*}} vector<8xf32>
+// CHECK: vector.broadcast {{.*}} : f32 to vector<8xf32>
+// CHECK: vector.fma
+// CHECK: scf.yield
+// CHECK: arith.addf %[[SUMS]]#0, {{.*}} : vector<8xf32>
+// CHECK: vector.store
+// CHECK-NOT: "npu.
+// CHECK: return
+func.func @fused(%x: memref<1x8x14x8xf32, #npu.space<"sram">>, %w: memref<2x3x3x8x8xf32, #npu.space<"sram">>,
+                 %b: memref<2x8xf32, #npu.space<"sram">>, %o: memref<1x6x12x2x8xf32, #npu.space<"sram">>,
+                 %scratch: memref<4608xi8, #npu.space<"acc">>) {
+  %c0 = arith.constant 0 : index
+  %acc = memref.view %scratch[%c0][] : memref<4608xi8, #npu.space<"acc">> to memref<1x6x12x2x8xf32, #npu.space<"acc">>
+  "npu.fill"(%acc) {value = 0.0 : f32} : (memref<1x6x12x2x8xf32, #npu.space<"acc">>) -> ()
+  "npu.conv2d"(%x, %w, %acc) {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>}
+    : (memref<1x8x14x8xf32, #npu.space<"sram">>, memref<2x3x3x8x8xf32, #npu.space<"sram">>, memref<1x6x12x2x8xf32, #npu.space<"acc">>) -> ()
+  "npu.drain"(%acc, %b, %o) ({
+  ^bb0(%a: f32, %bias: f32, %old: f32):
+    %sum = arith.addf %a, %bias : f32
+    "npu.yield"(%sum) : (f32) -> ()
+  }) {indexing_maps = [affine_map<(n, y, x, k, i) -> (n, y, x, k, i)>, affine_map<(n, y, x, k, i) -> (k, i)>,
+                       affine_map<(n, y, x, k, i) -> (n, y, x, k, i)>],
+      operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>}
+    : (memref<1x6x12x2x8xf32, #npu.space<"acc">>, memref<2x8xf32, #npu.space<"sram">>, memref<1x6x12x2x8xf32, #npu.space<"sram">>) -> ()
+  return
+}
+
+// -----
+
+// Without a fill in sight the tile carries a value in: accumulators are loaded and stored.
+// CHECK-LABEL: func.func @through_memory
+// CHECK-SAME: %[[ACC:[a-z0-9]*]]: memref<3x1x8xf32, #npu.space<"acc">>
+// CHECK: memref.extract_strided_metadata %[[ACC]]
+// CHECK: %[[START:.*]] = vector.load
+// CHECK: scf.for {{.*}} iter_args(%{{.*}} = %[[START]]
+// CHECK: vector.fma
+// CHECK: vector.store
+func.func @through_memory(%l: memref<3x9xf32, #npu.space<"sram">>, %r: memref<1x9x8xf32, #npu.space<"sram">>,
+                          %acc: memref<3x1x8xf32, #npu.space<"acc">>) {
+  "npu.matmul"(%l, %r, %acc) : (memref<3x9xf32, #npu.space<"sram">>, memref<1x9x8xf32, #npu.space<"sram">>, memref<3x1x8xf32, #npu.space<"acc">>) -> ()
+  return
+}
+
+// -----
+
+// Dense operands are one long loop: 4 vectors of 8, then what is left.
+// CHECK-LABEL: func.func @elementwise
+// CHECK: scf.for
+// CHECK-COUNT-4: vector.store {{.*}} vector<8xf32>
+// CHECK: }
+// CHECK: vector.store {{.*}} vector<2xf32>
+// CHECK: return
+func.func @elementwise(%x: memref<2x3x11xf32, #npu.space<"sram">>, %o: memref<2x3x11xf32, #npu.space<"sram">>) {
+  "npu.eltwise"(%x, %o) ({
+  ^bb0(%a: f32, %old: f32):
+    %r = math.absf %a : f32
+    "npu.yield"(%r) : (f32) -> ()
+  }) {indexing_maps = [affine_map<(a, b, c) -> (a, b, c)>, affine_map<(a, b, c) -> (a, b, c)>],
+      operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>}
+    : (memref<2x3x11xf32, #npu.space<"sram">>, memref<2x3x11xf32, #npu.space<"sram">>) -> ()
+  return
+}
+
+// -----
+
+// A move is complete where it stands; its wait disappears.
+// CHECK-LABEL: func.func @move
+// CHECK-NOT: "npu.dma
+// CHECK: vector.store {{.*}} vector<8xf32>
+// CHECK-NOT: "npu.dma
+// CHECK: return
+func.func @move(%x: memref<8xf32>, %o: memref<8xf32, #npu.space<"sram">>) {
+  %t = "npu.dma_start"(%x, %o) {permutation = array<i64: 0>, operandSegmentSizes = array<i32: 1, 1, 0>}
+    : (memref<8xf32>, memref<8xf32, #npu.space<"sram">>) -> !npu.token
+  "npu.dma_wait"(%t) : (!npu.token) -> ()
+  return
+}
+
+// -----
+
+// Nothing to convert.
+// CHECK-LABEL: func.func @plain
+// CHECK-NEXT: memref.load
+// CHECK-NEXT: memref.store
+// CHECK-NEXT: return
+func.func @plain(%x: memref<f32>, %o: memref<f32>) {
+  %v = memref.load %x[] : memref<f32>
+  memref.store %v, %o[] : memref<f32>
+  return
+}
