@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+import threading
+import time
 from collections.abc import Callable
+from types import TracebackType
 
 import torch
 from rich.console import Console
@@ -32,6 +35,44 @@ ROWS: tuple[tuple[str, Callable[[Trial], str]], ...] = (
 )
 
 
+class Progress:
+    """Says which step a network is at, and that it still is, every few seconds."""
+
+    EVERY = 5.0  # seconds
+
+    def __init__(self, console: Console, name: str) -> None:
+        self._console, self._name = console, name
+        self._step, self._since = "", time.monotonic()
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __call__(self, step: str) -> None:
+        self._step, self._since = step, time.monotonic()
+        self._console.print(f"{self._name}: {step}")
+
+    def __enter__(self) -> Progress:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        told = 0.0
+        while not self._done.wait(0.5):
+            now = time.monotonic()
+            if now - max(self._since, told) >= self.EVERY:
+                told = now
+                seconds = now - self._since
+                self._console.print(f"{self._name}:   still {self._step}, {seconds:.0f} s")
+
+
 def percent(part: int, whole: int) -> str:
     """Rounded down, so that 100 % means all of it."""
     return f"{part * 1000 // whole / 10:g} %" if whole else "-"
@@ -48,7 +89,7 @@ def networks_table(trials: list[Trial]) -> Table:
 
 
 def tones_table(trial: Trial) -> Table:
-    table = Table(title="The pitch of four tones, by the compiled CREPE tiny")
+    table = Table(title="pitch, by compiled CREPE")
     for title in ("tone", "estimate", "off by"):
         table.add_column(title, justify="right")
     for tone in trial.tones:
@@ -82,24 +123,19 @@ def main(arguments: list[str] | None = None) -> int:
     trials = []
     for name in options.network or names:
         network = names[name]
-        trials.append(
-            try_network(
-                network,
-                {"target": options.target},
-                seconds=options.seconds,
-                say=lambda text, name=network.name: console.print(f"{name}: {text} ..."),
-            )
-        )
+        with Progress(console, network.name) as progress:
+            wanted = {"target": options.target}
+            trials.append(try_network(network, wanted, seconds=options.seconds, say=progress))
     console.print(networks_table(trials))
     for trial in trials:
         if trial.tones:
             console.print(tones_table(trial))
     problems = [f"{t.network.name} {problem}" for t in trials for problem in t.problems()]
     for problem in problems:
-        console.print(f"[red]FAILED[/red]: {problem}")
+        console.print(f"[red]FAILED[/red]: {problem}", soft_wrap=True)
     if not problems:
         console.print(
-            "All results are within tolerance of eager, and every convolution ran on the NPU path."
+            "Every result is within tolerance of eager; every convolution ran on the NPU."
         )
     return 1 if problems else 0
 

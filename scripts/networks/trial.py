@@ -93,7 +93,8 @@ def try_network(
         with collect() as reports:
             actual = compiled(*inputs)
         compile_seconds = time.perf_counter() - started
-        say(f"compiled in {compile_seconds:.1f} s; timing eager and ours in turn")
+        say(f"compiled in {compile_seconds:.1f} s")
+        say("timing eager and ours in turn")
         eager, ours = time_in_turn(lambda: model(*inputs), lambda: compiled(*inputs), seconds)
     tones: tuple[Tone, ...] = ()
     if network is zoo.CREPE:
