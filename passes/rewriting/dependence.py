@@ -1,6 +1,6 @@
 """Which values of a function depend on parameters alone, so that they can be prepared once."""
 from mlir_npu.dialect.bindings import ir
-from mlir_npu.passes.rewriting.functions import argument_roles
+from mlir_npu.passes.rewriting.functions import argument_role
 from mlir_npu.passes.rewriting.values import definition
 
 PARAMETER = "parameter"
@@ -44,4 +44,4 @@ def is_prepared(value: ir.Value) -> bool:
 def _is_parameter(value: ir.Value) -> bool:
     argument = ir.BlockArgument(value)
     function = argument.owner.owner.operation
-    return function.name == "func.func" and argument_roles(function)[argument.arg_number] == PARAMETER
+    return function.name == "func.func" and argument_role(function, argument.arg_number) == PARAMETER

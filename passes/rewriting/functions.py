@@ -28,6 +28,14 @@ def argument_attributes(function: ir.Operation) -> list[dict[str, ir.Attribute]]
     return [{named.name: named.attr for named in dictionary} for dictionary in attributes]
 
 
+def argument_role(function: ir.Operation, number: int) -> str | None:
+    """`npu.role` of one argument; asked for every value, so it reads no other argument."""
+    if "arg_attrs" not in function.attributes:
+        return None
+    attributes = ir.DictAttr(ir.ArrayAttr(function.attributes["arg_attrs"])[number])
+    return ir.StringAttr(attributes[ROLE]).value if ROLE in attributes else None
+
+
 def argument_roles(function: ir.Operation) -> list[str | None]:
     """`npu.role` of every argument, None where it has none."""
     roles = [attributes.get(ROLE) for attributes in argument_attributes(function)]
