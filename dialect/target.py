@@ -31,6 +31,10 @@ class Memory:
     bytes: int
     alignment: int
 
+    def __post_init__(self):
+        if self.alignment & (self.alignment - 1):
+            raise ValueError(f"alignment must be a power of two, got {self.alignment}")
+
 
 @dataclass(frozen=True)
 class VectorUnit:
@@ -80,10 +84,13 @@ class Target:
 
     @staticmethod
     def from_attribute(attribute: ir.Attribute) -> Target:
-        """The target that `to_attribute` wrote."""
+        """The target that `to_attribute` wrote. Raises TargetError for any other attribute."""
         from mlir_npu.dialect.attributes import TargetAttr
 
-        return _from_dictionary(ir.DictAttr(TargetAttr(attribute).properties), Target)
+        if not isinstance(attribute, TargetAttr):
+            raise TargetError(f"{ATTRIBUTE_NAME}: must be a #npu.target, got {attribute}")
+        table = _to_table(ir.DictAttr(attribute.properties))
+        return _from_table(table, Target, ATTRIBUTE_NAME, "")
 
 
 def available_targets() -> list[str]:
@@ -98,19 +105,24 @@ def load_target(name_or_path: str | Path) -> Target:
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise TargetError(f"target {origin}: {error}") from None
-    if table.pop("detect", False):
+        raise TargetError(f"{origin}: {error}") from None
+    if _value(table.pop("detect", False), bool, origin, "detect"):
         table = _overlay(describe_host_cpu(), table)
     return _from_table(table, Target, origin, "")
 
 
 def target_of(module: ir.Operation) -> Target:
-    """The target of a module; a located diagnostic and TargetError if it has none."""
-    if ATTRIBUTE_NAME not in module.attributes:
-        message = "the module has no npu.target attribute; add one, or pass --target to npu-opt"
-        module.location.emit_error(message)
-        raise TargetError(message)
-    return Target.from_attribute(module.attributes[ATTRIBUTE_NAME])
+    """The target of a module; without a good one a located diagnostic and TargetError."""
+    try:
+        if ATTRIBUTE_NAME not in module.attributes:
+            raise TargetError(
+                f"the module has no {ATTRIBUTE_NAME} attribute; "
+                "add one, or pass --target to npu-opt"
+            )
+        return Target.from_attribute(module.attributes[ATTRIBUTE_NAME])
+    except TargetError as error:
+        module.location.emit_error(str(error))
+        raise
 
 
 def set_target(module: ir.Operation, target: Target) -> None:
@@ -121,10 +133,10 @@ def set_target(module: ir.Operation, target: Target) -> None:
 def _read(name_or_path: str) -> tuple[str, str]:
     if name_or_path in available_targets():
         file = resources.files("mlir_npu.dialect.targets") / f"{name_or_path}.toml"
-        return file.read_text(), f"'{name_or_path}'"
+        return file.read_text(), f"target '{name_or_path}'"
     path = Path(name_or_path)
     if path.suffix == ".toml" and path.is_file():
-        return path.read_text(), f"file '{path}'"
+        return path.read_text(), f"target file '{path}'"
     near = difflib.get_close_matches(name_or_path, available_targets(), n=1)
     hint = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(available_targets())}"
     raise TargetError(f"no target is called '{name_or_path}' and no .toml file is there; {hint}")
@@ -145,27 +157,31 @@ def _from_table(table: dict[str, Any], kind: type, origin: str, prefix: str) -> 
         if key not in known:
             near = difflib.get_close_matches(key, known, n=1)
             hint = f"did you mean '{prefix}{near[0]}'?" if near else f"known: {', '.join(known)}"
-            raise TargetError(f"target {origin}: unknown key '{prefix}{key}'; {hint}")
+            raise TargetError(f"{origin}: unknown key '{prefix}{key}'; {hint}")
     missing = [key for key in known if key not in table]
     if missing:
-        raise TargetError(f"target {origin}: missing key '{prefix}{missing[0]}'")
+        raise TargetError(f"{origin}: missing key '{prefix}{missing[0]}'")
     values = {key: _value(table[key], hints[key], origin, prefix + key) for key in known}
-    return kind(**values)
+    try:
+        return kind(**values)
+    except ValueError as error:
+        raise TargetError(f"{origin}: {prefix}{error}") from None
 
 
 def _value(value: Any, kind: type, origin: str, key: str) -> Any:
     if is_dataclass(kind):
         if not isinstance(value, dict):
-            raise TargetError(f"target {origin}: '{key}' must be a table, got {value!r}")
+            raise TargetError(f"{origin}: '{key}' must be a table, got {value!r}")
         return _from_table(value, kind, origin, key + ".")
     if kind is int:
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST:
             raise TargetError(
-                f"target {origin}: '{key}' must be an integer in [1, {LARGEST}], got {value!r}"
+                f"{origin}: '{key}' must be an integer in [1, {LARGEST}], got {value!r}"
             )
         return value
     if not isinstance(value, kind):
-        raise TargetError(f"target {origin}: '{key}' must be a {kind.__name__}, got {value!r}")
+        expected = {bool: "true or false", str: "text"}[kind]
+        raise TargetError(f"{origin}: '{key}' must be {expected}, got {value!r}")
     return value
 
 
@@ -181,13 +197,8 @@ def _to_dictionary(value: Any) -> str:
     return f'"{escaped}"'
 
 
-def _from_dictionary(attribute: ir.DictAttr, kind: type) -> Any:
-    hints = get_type_hints(kind)
-    values = {}
-    for field in fields(kind):
-        item = attribute[field.name]
-        nested = is_dataclass(hints[field.name])
-        values[field.name] = (
-            _from_dictionary(ir.DictAttr(item), hints[field.name]) if nested else item.value
-        )
-    return kind(**values)
+def _to_table(attribute: ir.Attribute) -> Any:
+    """The inverse of _to_dictionary; attributes that a target does not have stay attributes."""
+    if isinstance(attribute, ir.DictAttr):
+        return {item.name: _to_table(item.attr) for item in attribute}
+    return getattr(attribute, "value", attribute)

@@ -18,6 +18,7 @@ from mlir_npu.passes.pass_manager import (
     run_pipeline,
 )
 
+SEVERITIES = ("error", "note")
 SPLIT_MARKER = re.compile(r"(?m)^// -----[^\n]*\n")
 _EXPECTATION = re.compile(
     r"//\s*expected-([\w-]+)\s*(?:@(?:(below|above)|([+-]\d+)))?\s*\{\{(.*?)\}\}"
@@ -83,14 +84,18 @@ def _parse_and_run(
 def compare_diagnostics(text: str, diagnostics: list[Diagnostic], file_name: str) -> list[str]:
     """Differences between `expected-error {{...}}` comments and what was emitted."""
     wanted = expectations(text)
-    problems = []
+    problems = [
+        f"{file_name}:{line}: expected-{severity} is not one of {', '.join(SEVERITIES)}"
+        for line, severity, _ in wanted
+        if severity not in SEVERITIES
+    ]
     for diagnostic in diagnostics:
         match = next((w for w in wanted if _matches(w, diagnostic)), None)
         if match is not None:
             wanted.remove(match)
         elif diagnostic.severity == "error":
             problems.append("unexpected " + _show(diagnostic, file_name))
-    for line, severity, message in wanted:
+    for line, severity, message in (w for w in wanted if w[1] in SEVERITIES):
         problems.append(f"{file_name}:{line}: expected {severity} '{message}' was not produced")
     return problems
 
@@ -115,7 +120,7 @@ def _matches(expectation: tuple[int, str, str], diagnostic: Diagnostic) -> bool:
 
 
 def _show(diagnostic: Diagnostic, file_name: str) -> str:
-    return str(diagnostic).replace('loc("-":', f'loc("{file_name}":')
+    return re.sub(r"^-(?=:\d+:\d+: )", lambda _: file_name, str(diagnostic))
 
 
 def _print_after(pass_name: str, module: ir.Module) -> None:

@@ -8,8 +8,10 @@ followed by verification. Printing, timing and failure reports treat both alike.
 from __future__ import annotations
 
 import difflib
+import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +20,10 @@ from mlir_npu.dialect.target import TargetError
 from mlir_npu.passes.option_parser import OptionError, parse_options
 from mlir_npu.passes.registry import Pass, PassFailure, all_passes, find_pass
 
+_LOGGER = logging.getLogger("mlir_npu.passes")
 # Diagnostics attached to exceptions carry plain locations, of which only the text tells the line.
 _FILE_LINE = re.compile(r'":(\d+):\d+')
+_PLACE = re.compile(r'loc\("(.*)":(\d+):(\d+)\)')
 
 
 class PipelineError(ValueError):
@@ -28,7 +32,7 @@ class PipelineError(ValueError):
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One message of the compiler. severity: "error" or "note"; line: None without a location."""
+    """One message. severity: error, warning, note; line: None without a location."""
 
     severity: str
     location: str
@@ -36,7 +40,9 @@ class Diagnostic:
     message: str
 
     def __str__(self) -> str:
-        return f"{self.location}: {self.severity}: {self.message}"
+        place = _PLACE.fullmatch(self.location)
+        where = "{}:{}:{}".format(*place.groups()) if place else self.location
+        return f"{where}: {self.severity}: {self.message}"
 
 
 class PipelineFailure(Exception):
@@ -48,7 +54,8 @@ class PipelineFailure(Exception):
     def __init__(self, pass_name: str, diagnostics: list[Diagnostic]):
         self.pass_name = pass_name
         self.diagnostics = diagnostics
-        super().__init__(f"pass '{pass_name}' failed: {'; '.join(map(str, diagnostics))}")
+        errors = [str(one) for one in diagnostics if one.severity == "error"]
+        super().__init__(f"pass '{pass_name}' failed: {'; '.join(errors)}")
 
 
 @dataclass(frozen=True)
@@ -164,25 +171,39 @@ def _run(
 
 
 def _run_leaf(module: ir.Module, element: PipelineElement, anchors: tuple[str, ...]) -> None:
+    with _collected_diagnostics(module.context) as diagnostics:
+        try:
+            _run_pass(module, element, anchors)
+        except (ir.MLIRError, PassFailure, TargetError) as error:
+            raise PipelineFailure(element.name, diagnostics or as_diagnostics(error)) from error
+    if any(diagnostic.severity == "error" for diagnostic in diagnostics):
+        raise PipelineFailure(element.name, diagnostics)
+    for diagnostic in diagnostics:
+        _LOGGER.warning("%s: %s", element.name, diagnostic)
+
+
+def _run_pass(module: ir.Module, element: PipelineElement, anchors: tuple[str, ...]) -> None:
     ours = find_pass(element.name)
+    if ours is None:
+        PassManager.parse(_anchored(element, anchors)).run(module.operation)
+        return
+    options = _options(ours, element)
+    for anchor in _anchor_operations(module.operation, anchors[1:]):
+        ours.function(anchor, options)
+    module.operation.verify()
+
+
+@contextmanager
+def _collected_diagnostics(context: ir.Context) -> Iterator[list[Diagnostic]]:
+    """Diagnostics of the context go into the list, neither to stderr nor into exceptions."""
     diagnostics: list[Diagnostic] = []
-    handler = module.context.attach_diagnostic_handler(
-        lambda diagnostic: _collect(diagnostic, diagnostics)
-    )
-    emitting = module.context.emit_error_diagnostics
-    module.context.emit_error_diagnostics = True
+    handler = context.attach_diagnostic_handler(lambda one: _collect(one, diagnostics))
+    emitting = context.emit_error_diagnostics
+    context.emit_error_diagnostics = True
     try:
-        if ours is None:
-            PassManager.parse(_anchored(element, anchors)).run(module.operation)
-            return
-        options = _options(ours, element)
-        for anchor in _anchor_operations(module.operation, anchors[1:]):
-            ours.function(anchor, options)
-        module.operation.verify()
-    except (ir.MLIRError, PassFailure, TargetError) as error:
-        raise PipelineFailure(element.name, diagnostics or as_diagnostics(error)) from error
+        yield diagnostics
     finally:
-        module.context.emit_error_diagnostics = emitting
+        context.emit_error_diagnostics = emitting
         handler.detach()
 
 

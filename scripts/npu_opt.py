@@ -69,7 +69,8 @@ def _run(parsed: argparse.Namespace) -> int:
     for problem in problems:
         print(problem, file=sys.stderr)
     outputs = [result.output.rstrip("\n") + "\n" for result in results if result.output is not None]
-    _write(parsed.output, "// -----\n".join(outputs))
+    if outputs:
+        _write(parsed.output, "// -----\n".join(outputs))
     return 1 if problems else 0
 
 
