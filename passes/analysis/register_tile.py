@@ -14,6 +14,7 @@ Numbers here are counts of vectors and registers of the target's vector unit; no
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -63,6 +64,9 @@ SCALAR_LOAD_COST = 0.25
 VECTOR_LOAD_COST = 1.0
 # Blocks of more vectors than this make the tile too narrow in pixels.
 MAX_BLOCK_VECTORS = 4
+# First-level cache: bytes after which addresses share a set again, bytes of a line, and lines of one
+# set that pixels may occupy so that weights keep theirs. Pixels a power of two apart collide.
+SET_PERIOD, LINE_BYTES, LINES_PER_SET = 4096, 64, 7
 
 
 def registers_needed(pixels: int, vectors: int) -> int:
@@ -143,12 +147,26 @@ def grid_cost(tile: RegisterTile, rows: int, columns: int, blocks: int, block_ve
     )
 
 
+def lines_in_one_set(tile: RegisterTile, pixel_bytes: tuple[int, int]) -> int:
+    """Most cache lines of one set that the pixels of `tile` touch in a step; `pixel_bytes` apart."""
+    row, column = pixel_bytes
+    lines = {(r * row + c * column) // LINE_BYTES for r in range(tile.rows) for c in range(tile.columns)}
+    sets = Counter(line % (SET_PERIOD // LINE_BYTES) for line in lines)
+    return max(sets.values())
+
+
 def choose_register_tile(
-    rows: int, columns: int, blocks: int, block_channels: int, unit: VectorUnit
+    rows: int,
+    columns: int,
+    blocks: int,
+    block_channels: int,
+    unit: VectorUnit,
+    pixel_bytes: tuple[int, int] = (0, 0),
 ) -> RegisterTile:
     """Cheapest tile for `rows x columns` pixels and `blocks` blocks of `block_channels` channels.
 
-    Raises ValueError when not even one pixel by one block fits the registers.
+    `pixel_bytes`: distance of neighbouring rows and columns in the input. Raises ValueError when not
+    even one pixel by one block fits the registers.
     """
     block_vectors = len(vector_pieces(block_channels, unit.lanes))
     check_registers(1, block_vectors, unit)
@@ -159,6 +177,7 @@ def choose_register_tile(
         for c in range(1, min(columns, unit.registers // r) + 1)
         if registers_needed(r * c, b * block_vectors) <= unit.registers and (r == 1 or c == columns)
     ]
+    tiles = [t for t in tiles if lines_in_one_set(t, pixel_bytes) <= LINES_PER_SET]
     return min(
         tiles,
         key=lambda t: (grid_cost(t, rows, columns, blocks, block_vectors), -t.pixels, t.rows),

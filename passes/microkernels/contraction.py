@@ -42,6 +42,7 @@ from mlir_npu.passes.microkernels.nest import (
 from mlir_npu.passes.microkernels.region import splat
 
 INPUT, WEIGHTS = 0, 1
+F32_BYTES = 4
 # Innermost reductions up to this many steps are unrolled: a loop would cost more than it saves.
 UNROLLED_STEPS = 4
 
@@ -76,7 +77,12 @@ def emit_contraction(contraction: Contraction, unit: VectorUnit) -> None:
     none = unit_dim(len(contraction.operands))
     *outer, rows, columns = [none, none, *contraction.pixels]
     tile = choose_register_tile(
-        rows.extent, columns.extent, contraction.block.extent, contraction.lanes.extent, unit
+        rows.extent,
+        columns.extent,
+        contraction.block.extent,
+        contraction.lanes.extent,
+        unit,
+        (rows.strides[INPUT] * F32_BYTES, columns.strides[INPUT] * F32_BYTES),
     )
     for blocks in split(contraction.block.extent, tile.blocks):
 

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 import pytest
 
 from mlir_npu.passes.analysis.register_tile import (
+    RegisterTile,
     choose_channel_block,
     choose_register_tile,
     check_registers,
+    lines_in_one_set,
     registers_needed,
     split,
     vector_pieces,
@@ -88,6 +90,18 @@ def test_tiles_divide_common_widths():
 
 def test_small_images_use_several_rows():
     assert choose_register_tile(8, 4, 2, 16, AVX512).rows > 1
+
+
+def test_pixels_that_share_a_cache_set_are_few():
+    tile = choose_register_tile(1, 196, 16, 16, AVX512, (0, 1024 * 4))
+    assert tile.pixels <= 7
+    assert choose_register_tile(1, 196, 16, 16, AVX512, (0, 1040 * 4)).pixels > 7
+
+
+def test_lines_in_one_set_counts_distinct_lines():
+    assert lines_in_one_set(RegisterTile(1, 14, 2), (0, 4096)) == 14
+    assert lines_in_one_set(RegisterTile(2, 7, 2), (4096 * 9, 2048)) == 8
+    assert lines_in_one_set(RegisterTile(1, 14, 2), (0, 4)) == 1
 
 
 def test_too_wide_a_block_is_an_error():
