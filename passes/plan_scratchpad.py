@@ -107,26 +107,33 @@ def _place(kernel: ir.Operation, plan: dict[str, _Placed], size: int) -> None:
     scratch = add_argument(kernel, ir.MemRefType.get([size], byte), SCRATCH)
     starts = {SRAM: 0, ACC: _acc_start(plan)}
     with ir.InsertionPoint.at_block_begin(entry(kernel)), kernel.location:
+        views = []
         for space, placed in plan.items():
             if placed.allocations:
                 in_space = memref.MemorySpaceCastOp(with_space(scratch.type, space), scratch)
-                _view_all(placed, in_space.result, starts[space])
+                offsets = [starts[space] + offset for offset in placed.offsets]
+                views += view_all(placed.allocations, in_space.result, offsets)
+    replace_allocations([op for placed in plan.values() for op in placed.allocations], views)
     i64 = ir.IntegerType.get_signless(64)
     used = {f"{space}_bytes": ir.IntegerAttr.get(i64, plan[space].bytes) for space in plan}
     kernel.attributes[MEMORY] = ir.DictAttr.get(used)
 
 
-def _view_all(placed: _Placed, memory: ir.Value, start: int) -> None:
-    for allocation, offset in zip(placed.allocations, placed.offsets):
-        replace_by_view(allocation, memory, start + offset)
+def view_all(allocations, memory: ir.Value, offsets) -> list[ir.Value]:
+    """Views of `memory` at byte offsets, of the types of buffers; built at the insertion point."""
+    views = []
+    for allocation, offset in zip(allocations, offsets):
+        shift = arith.ConstantOp(ir.IndexType.get(), offset)
+        type_ = allocation.results[0].type
+        views.append(memref.ViewOp(type_, memory, shift, [], loc=allocation.location).result)
+    return views
 
 
-def replace_by_view(allocation: ir.Operation, memory: ir.Value, offset: int) -> None:
-    """Make a buffer a view of `memory` at `offset` bytes; built at the insertion point."""
-    shift = arith.ConstantOp(ir.IndexType.get(), offset)
-    view = memref.ViewOp(allocation.results[0].type, memory, shift, [], loc=allocation.location)
-    allocation.results[0].replace_all_uses_with(view.result)
-    allocation.erase()
+def replace_allocations(allocations, views) -> None:
+    """Not while an insertion point stands at one of the allocations, which are erased."""
+    for allocation, view in zip(allocations, views, strict=True):
+        allocation.results[0].replace_all_uses_with(view)
+        allocation.erase()
 
 
 def _pass_scratch(module: ir.Operation, names: set[str], size: int) -> None:

@@ -28,7 +28,7 @@ from mlir_npu.passes.kernels.walk import (
     nested,
     symbol,
 )
-from mlir_npu.passes.plan_scratchpad import SCRATCH, bytes_of, replace_by_view
+from mlir_npu.passes.plan_scratchpad import SCRATCH, bytes_of, replace_allocations, view_all
 from mlir_npu.passes.registry import NoOptions, fail, register_pass
 
 WORKSPACE = "workspace"
@@ -58,9 +58,9 @@ def _place(function: ir.Operation, allocations: list[ir.Operation]) -> None:
         fail(function, f"workspace plan of '{symbol(function)}' is wrong: {'; '.join(faults)}")
     size = memory_plan.align(max(1, plan.bytes), ALIGNMENT)
     workspace = add_argument(function, _bytes_type(size), WORKSPACE)
-    with ir.InsertionPoint.at_block_begin(entry(function)):
-        for op, request in zip(allocations, requests):
-            replace_by_view(op, workspace, plan.offsets[request.name])
+    with ir.InsertionPoint.at_block_begin(entry(function)), function.location:
+        views = view_all(allocations, workspace, [plan.offsets[r.name] for r in requests])
+    replace_allocations(allocations, views)
 
 
 def _bytes_type(size: int) -> ir.Type:

@@ -32,8 +32,8 @@ def compile_to(kernel: Kernel, stage: str, target: str | Target = "edge") -> ir.
         return module
 
 
-def interpret(kernel: Kernel, module: ir.Module, arrays) -> np.ndarray:
-    """Run @main; checks that every output element was moved out exactly once."""
+def interpret(kernel: Kernel, module: ir.Module, arrays, counted: bool = True) -> np.ndarray:
+    """Run @main; if `counted`, checks that every output element was moved out exactly once."""
     main = next(f for f in functions(module.operation) if symbol(f) == "main")
     output = Buffer.of(np.full(kernel.output, np.nan, np.float32))
     buffers = [Buffer.of(array.copy()) for array in arrays]
@@ -43,7 +43,8 @@ def interpret(kernel: Kernel, module: ir.Module, arrays) -> np.ndarray:
         if role in ("workspace", "scratch")
     ]
     Machine(module).call("main", *buffers, output, *memory)
-    assert (output.writes == 1).all(), "some output elements were not moved out exactly once"
+    if counted:
+        assert (output.writes == 1).all(), "some output elements were not moved out exactly once"
     for buffer, array in zip(buffers, arrays):
         np.testing.assert_array_equal(buffer.data, array)
     return output.data
@@ -68,7 +69,10 @@ def check(kernel: Kernel, target: str | Target = "edge", seed: int = 0) -> ir.Mo
     """Stages "stage" and "allocate" give exactly the reference; returns the allocated module."""
     arrays = kernel.arrays(seed)
     expected = kernel.reference(*arrays)
+    target = load_target(target) if isinstance(target, str) else target
     for stage in ("stage", "allocate"):
         module = compile_to(kernel, stage, target)
-        np.testing.assert_array_equal(interpret(kernel, module, arrays), expected, stage)
+        in_place = target.cached and stage == "allocate"  # moves that only copy are left out
+        result = interpret(kernel, module, arrays, counted=not in_place)
+        np.testing.assert_array_equal(result, expected, stage)
     return module
