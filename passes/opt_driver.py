@@ -13,6 +13,7 @@ from mlir_npu.dialect.bindings import ir, make_context
 from mlir_npu.dialect.target import ATTRIBUTE_NAME, Target, set_target
 from mlir_npu.passes.pass_manager import (
     Diagnostic,
+    PipelineError,
     PipelineFailure,
     as_diagnostics,
     run_pipeline,
@@ -27,9 +28,14 @@ _EXPECTATION = re.compile(
 
 @dataclass(frozen=True)
 class OptOptions:
-    """pipeline: text, or None to only print; target: written into modules that have none."""
+    """What to do with every chunk.
+
+    pipeline: text, or None; stages: the first and the last stage to run with their checks, or None;
+    target: written into modules that have none.
+    """
 
     pipeline: str | None = None
+    stages: tuple[str, str] | None = None
     target: Target | None = None
     print_after_all: bool = False
     verify_diagnostics: bool = False
@@ -72,13 +78,30 @@ def _parse_and_run(
         return None, as_diagnostics(error)
     if options.target is not None and ATTRIBUTE_NAME not in module.operation.attributes:
         set_target(module.operation, options.target)
+    diagnostics = _run(module, options)
+    if diagnostics:
+        return None, diagnostics
+    return module.operation.get_asm(print_generic_op_form=options.generic), []
+
+
+def _run(module: ir.Module, options: OptOptions) -> list[Diagnostic]:
+    """What went wrong; empty after success."""
     after_each = _print_after if options.print_after_all else None
     try:
         if options.pipeline is not None:
             run_pipeline(module, options.pipeline, after_each=after_each)
     except PipelineFailure as failure:
-        return None, failure.diagnostics
-    return module.operation.get_asm(print_generic_op_form=options.generic), []
+        return failure.diagnostics
+    if options.stages is None:
+        return []
+    from mlir_npu.passes.pipelines import StageFailure, run_stages  # most runs need no stage
+
+    first, last = options.stages
+    try:
+        run_stages(module, on_stage=after_each, first=first, last=last)
+    except StageFailure as failure:
+        return list(failure.diagnostics)
+    return []
 
 
 def compare_diagnostics(text: str, diagnostics: list[Diagnostic], file_name: str) -> list[str]:
@@ -125,3 +148,21 @@ def _show(diagnostic: Diagnostic, file_name: str) -> str:
 
 def _print_after(pass_name: str, module: ir.Module) -> None:
     print(f"// -----// IR Dump After {pass_name} //----- //\n{module}", file=sys.stderr)
+
+
+def stage_range(text: str) -> tuple[str, str]:
+    """First and last stage of `tile`, `normalise..tile`, `..tile`, `tile..` or `..` (all).
+
+    Raises PipelineError for a name that is no stage, and for a range that runs backwards.
+    """
+    from mlir_npu.passes.pipelines import stage_names
+
+    names = stage_names()
+    begin, dots, end = text.partition("..")
+    first, last = begin or names[0], (end or names[-1]) if dots else begin
+    for name in (first, last):
+        if name not in names:
+            raise PipelineError(f"no stage is called '{name}'; there are {', '.join(names)}")
+    if names.index(first) > names.index(last):
+        raise PipelineError(f"stage '{first}' comes after stage '{last}'")
+    return first, last

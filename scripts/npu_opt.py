@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from mlir_npu.dialect.target import TargetError, available_targets, load_target
-from mlir_npu.passes.opt_driver import OptOptions, process_chunk, split_chunks
+from mlir_npu.passes.opt_driver import OptOptions, process_chunk, split_chunks, stage_range
 from mlir_npu.passes.pass_manager import PipelineError
 from mlir_npu.passes.registry import all_passes
 
@@ -31,6 +31,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-o", dest="output", default="-", help="where to write the result")
     parser.add_argument(
         "--pass-pipeline", help="such as 'builtin.module(convert-layout,func.func(cse))'"
+    )
+    parser.add_argument(
+        "--stages",
+        metavar="FIRST..LAST",
+        help="run stages of the compiler with their checks, such as 'normalise..tile' or '..'",
     )
     parser.add_argument(
         "--target",
@@ -58,6 +63,7 @@ def _run(parsed: argparse.Namespace) -> int:
     text = sys.stdin.read() if parsed.file == "-" else Path(parsed.file).read_text()
     options = OptOptions(
         pipeline=parsed.pass_pipeline,
+        stages=stage_range(parsed.stages) if parsed.stages else None,
         target=load_target(parsed.target) if parsed.target else None,
         print_after_all=parsed.mlir_print_ir_after_all,
         verify_diagnostics=parsed.verify_diagnostics,

@@ -18,6 +18,9 @@ config.excludes = ["Inputs", "Output"]  # noqa: F821
 config.test_source_root = str(here)  # noqa: F821
 config.test_exec_root = str(here / "Output")  # noqa: F821
 
+# NumPy, which the bindings import, otherwise starts a thread per core: half the time of a test.
+config.environment["OPENBLAS_NUM_THREADS"] = "1"  # noqa: F821
+
 # -P: the folder that a test runs in must not shadow modules.
 python = f'"{sys.executable}" -P -m'
 config.substitutions += [  # noqa: F821
