@@ -37,6 +37,8 @@ CALL = "func.call"
 @register_pass("outline-prepare")
 def outline_prepare(module: ir.Operation, options: NoOptions) -> None:
     for function in region_functions(module):
+        if _symbol(function) == PREPARE:
+            continue
         block = function.regions[0].blocks[0]
         calls = [view.operation for view in block.operations if view.operation.name == CALL]
         moved = [call for call in calls if all(is_prepared(value) for value in call.operands)]

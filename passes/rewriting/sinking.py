@@ -5,6 +5,7 @@ result instead: `f(transpose(x))` becomes `transpose(f'(x))`.
 """
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.analysis.permutation import inverse, is_channels_first, permuted
+from mlir_npu.passes.rewriting.channels_last import CHANNELS_LAST
 from mlir_npu.passes.rewriting.elementwise import is_settled, read_elementwise, rebuilt
 from mlir_npu.passes.rewriting.generics import GENERIC
 from mlir_npu.passes.rewriting.moves import concat, pad, read_pad, read_slice, slice_of
@@ -16,14 +17,34 @@ from mlir_npu.passes.rewriting.transposes import (
     transpose_source,
     transposed,
 )
-from mlir_npu.passes.rewriting.values import before, is_static, replace, shape_of
-from mlir_npu.passes.rewriting.views import reassociation, viewed
+from mlir_npu.passes.rewriting.values import before, is_static, replace, shape_of, users
+from mlir_npu.passes.rewriting.views import reassociation, unviewed, viewed
+
+_CHANNELS_LAST = frozenset(form.name for form in CHANNELS_LAST.values())
 
 
 def channels_first_source(value: ir.Value) -> tuple[ir.Value, tuple[int, ...]] | None:
-    """The channels-last image that `value` is a transpose of, and the permutation."""
+    """The channels-last image that `value` is a transpose of, and the permutation.
+
+    None if `value` is on its way into a channels-last operation: there layouts meet already.
+    """
     made_by = transpose_source(value)
-    return made_by if made_by is not None and is_channels_first(made_by[1]) else None
+    if made_by is None or not is_channels_first(made_by[1]) or _reaches_channels_last(value):
+        return None
+    return made_by
+
+
+def _reaches_channels_last(value: ir.Value) -> bool:
+    """Whether a channels-last operation reads `value`, directly or through what rules rewrite."""
+    pending, seen = [value], set()
+    while pending:
+        for user in users(pending.pop()):
+            if user.name in _CHANNELS_LAST:
+                return True
+            if user.name in SINKING and user.name != TRANSPOSE and user not in seen:
+                seen.add(user)
+                pending.extend(user.results)
+    return False
 
 
 def sink_transpose(op: ir.Operation) -> None:
@@ -68,6 +89,10 @@ def sink_concat(op: ir.Operation) -> None:
 
 def sink_reshape(op: ir.Operation) -> None:
     """A reshape commutes with a transpose if what it merges lies together in the source."""
+    origin = unviewed(op.operands[0])
+    if origin.type == op.results[0].type:
+        replace(op, [origin])
+        return
     found = channels_first_source(op.operands[0])
     if found is None or not is_static(op.results[0]) or not op.operands[0].type.rank:
         return
