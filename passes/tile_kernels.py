@@ -17,7 +17,7 @@ After:
 """
 from mlir_npu.dialect.bindings import PassManager, ir, structured, transform
 from mlir_npu.passes.choose_tiles import SCHEDULE
-from mlir_npu.passes.kernels.describe import KernelOps, kernel_ops, maps, reduction_loops
+from mlir_npu.passes.kernels.describe import KernelOps, kernel_ops, loop_extents, maps, reduction_loops
 from mlir_npu.passes.kernels.walk import integers, kernels, nested, symbol
 from mlir_npu.passes.registry import NoOptions, fail, register_pass
 
@@ -43,6 +43,7 @@ def _tile(kernel: ir.Operation, tile: list[int], reduction: list[int]) -> None:
     loops = maps(ops.last)[0].n_dims - len(reduction_loops(ops.last)) if ops else 0
     if loops != len(tile):
         fail(kernel, f"schedule of '{symbol(kernel)}' has {len(tile)} tile sizes for {loops} loops")
+    _require_divisors(kernel, ops.last, tile)
     sizes = _over_all_loops(ops.last, tile, reduction_loops(ops.last), [])
     splits = _over_all_loops(ops.root, [], reduction_loops(ops.root), reduction)
     tags = _tag(ops)
@@ -55,6 +56,18 @@ def _tile(kernel: ir.Operation, tile: list[int], reduction: list[int]) -> None:
         if TAG in op.attributes:
             del op.attributes[TAG]
     PassManager.parse(CLEANUP).run(kernel)
+
+
+def _require_divisors(kernel: ir.Operation, last: ir.Operation, tile: list[int]) -> None:
+    reduced, extents = reduction_loops(last), loop_extents(last)
+    parallel = [extent for loop, extent in enumerate(extents) if loop not in reduced]
+    for loop, (size, extent) in enumerate(zip(tile, parallel)):
+        if size and extent % size:
+            fail(
+                kernel,
+                f"schedule of '{symbol(kernel)}': tile {size} does not divide the extent {extent} "
+                f"of loop {loop}",
+            )
 
 
 def _over_all_loops(op, parallel_sizes, reductions, reduction_sizes) -> list[int]:

@@ -6,18 +6,16 @@ t needs `1 + sum(coefficient * (t - 1))` elements there: for a convolution input
 formula `(out - 1) * stride + (k - 1) * dilation + 1`.
 """
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import prod
-
-SPACES = ("sram", "acc")
 
 
 @dataclass(frozen=True)
 class Loop:
     """One loop: its extent and how it may be tiled.
 
-    `granule`: a tile is a divisor of the extent and a multiple of this (the whole extent always is
-    allowed). `forced`: the only allowed tile, or None.
+    `granule`: tiles are divisors of the extent, if possible multiples of this. `forced`: the only
+    allowed tile, or None.
     """
 
     name: str
@@ -26,12 +24,13 @@ class Loop:
     granule: int = 1
     forced: int | None = None
 
-    def tiles(self) -> tuple[int, ...]:
-        """Allowed tile sizes, ascending."""
+    def tiles(self, any_size: bool = False) -> tuple[int, ...]:
+        """Allowed tile sizes, ascending; `any_size` admits those that break the granule."""
         if self.forced is not None:
             return (self.forced,)
         divisors = (d for d in range(1, self.extent + 1) if self.extent % d == 0)
-        return tuple(d for d in divisors if d % self.granule == 0 or d == self.extent)
+        granule = 1 if any_size else self.granule
+        return tuple(d for d in divisors if d % granule == 0 or d == self.extent)
 
 
 @dataclass(frozen=True)
@@ -67,8 +66,7 @@ class KernelShape:
 
     `unit`: "matrix" when its root contracts channels, else "vector". `rows` and `columns` name the
     loops that the matrix unit takes as its input and output channels. `operations` counts the
-    scalar operations of the bodies per point of all loops. `spatial`: the loops over image rows or
-    matrix rows, whose split keeps every other operand's tile whole.
+    scalar operations of the bodies per point of all loops.
     """
 
     loops: tuple[Loop, ...]
@@ -77,7 +75,6 @@ class KernelShape:
     rows: tuple[int, ...] = ()
     columns: tuple[int, ...] = ()
     operations: int = 1
-    spatial: tuple[int, ...] = field(default=())
 
     @property
     def extents(self) -> tuple[int, ...]:
@@ -100,15 +97,26 @@ class KernelShape:
 
 
 @dataclass(frozen=True)
+class Buffers:
+    """The on-chip buffers of one operand: all of its copies together have `bytes`."""
+
+    name: str
+    space: str
+    bytes: int
+
+
+@dataclass(frozen=True)
 class Footprint:
-    """Bytes of one tile per operand and per memory, each operand once per buffer of its own."""
+    """What one tile occupies."""
 
-    buffers: Mapping[str, int]
-    sram: int
-    acc: int
+    buffers: tuple[Buffers, ...]
 
-    def largest(self, count: int = 3) -> list[tuple[str, int]]:
-        return sorted(self.buffers.items(), key=lambda item: (-item[1], item[0]))[:count]
+    def bytes(self, space: str) -> int:
+        return sum(buffer.bytes for buffer in self.buffers if buffer.space == space)
+
+    def largest(self, space: str, count: int = 3) -> list[Buffers]:
+        own = [buffer for buffer in self.buffers if buffer.space == space]
+        return sorted(own, key=lambda buffer: (-buffer.bytes, buffer.name))[:count]
 
 
 def footprint(
@@ -117,12 +125,11 @@ def footprint(
     alignments: Mapping[str, int],
     copies: Mapping[str, int] | None = None,
 ) -> Footprint:
-    """Bytes that a tile needs; `copies` gives operands more than one buffer (default one each)."""
+    """What a tile occupies; `copies` gives operands more than one buffer (default one each)."""
     copies = copies or {}
-    buffers, totals = {}, dict.fromkeys(SPACES, 0)
+    buffers = []
     for access in shape.accesses:
         alignment = alignments[access.space]
-        size = -(-access.bytes(tile) // alignment) * alignment * copies.get(access.name, 1)
-        buffers[access.name] = size
-        totals[access.space] += size
-    return Footprint(buffers, totals["sram"], totals["acc"])
+        size = -(-access.bytes(tile) // alignment) * alignment
+        buffers.append(Buffers(access.name, access.space, size * copies.get(access.name, 1)))
+    return Footprint(tuple(buffers))

@@ -1,8 +1,8 @@
 """Choose the tile of a kernel: every allowed tile is scored, the cheapest one that fits is taken.
 
 Pure Python and NumPy, no IR. The candidates are the products of the divisors of the loops, so the
-search is exhaustive and has no order to get wrong; reductions stay whole unless nothing fits
-without splitting them. A tile costs its moves (`setup + bytes / rate` each) plus its compute; the
+search is exhaustive and has no order to get wrong; reductions stay whole and vectors full unless
+nothing fits without splitting them. A tile costs its moves (`setup + bytes / rate` each) plus its compute; the
 kernel costs that times the tiles that one core runs. The tile that would be taken with unlimited
 memory tells which memory bound the choice.
 
@@ -73,8 +73,8 @@ class DoesNotFit(Exception):
 
     def __init__(self, memory: str, needed: int, available: int, smallest: Footprint):
         self.memory, self.needed, self.available = memory, needed, available
-        self.largest = smallest.largest()
-        shown = ", ".join(f"{name} ({size} bytes)" for name, size in self.largest)
+        self.largest = tuple(smallest.largest(memory))
+        shown = ", ".join(f"{buffer.name} ({buffer.bytes} bytes)" for buffer in self.largest)
         super().__init__(
             f"the smallest tile needs {needed} of {available} bytes of {memory}; "
             f"largest buffers: {shown}"
@@ -83,8 +83,8 @@ class DoesNotFit(Exception):
 
 def choose_tile(shape: KernelShape, budget: Budget) -> Choice:
     """The cheapest tile that fits; raises DoesNotFit."""
-    for reductions_split in (False, True):
-        tiles = candidates(shape, reductions_split)
+    for reductions_split, any_size in ((False, False), (True, False), (True, True)):
+        tiles = candidates(shape, reductions_split, any_size)
         costs = cycles(shape, tiles, budget)
         sram, acc = memory(shape, tiles, budget)
         fits = np.full(len(tiles), True)
@@ -95,12 +95,12 @@ def choose_tile(shape: KernelShape, budget: Budget) -> Choice:
     raise _does_not_fit(shape, budget)
 
 
-def candidates(shape: KernelShape, reductions_split: bool) -> np.ndarray:
+def candidates(shape: KernelShape, reductions_split: bool, any_size: bool) -> np.ndarray:
     """All allowed tiles, one row each; of equal ones that first which splits the outer loops."""
     sizes = []
     for loop in shape.loops:
         whole = loop.reduction and not reductions_split
-        sizes.append([loop.extent] if whole else list(loop.tiles())[::-1])
+        sizes.append([loop.extent] if whole else list(loop.tiles(any_size))[::-1])
     inner_first = [np.array(s, dtype=np.int64) for s in reversed(sizes)]
     grid = np.meshgrid(*inner_first, indexing="ij")
     return np.stack([axis.ravel() for axis in reversed(grid)], axis=1)
@@ -233,8 +233,9 @@ def _bound(shape, budget, tiles, costs, sram, acc, chosen) -> str:
 
 
 def _does_not_fit(shape: KernelShape, budget: Budget) -> DoesNotFit:
-    smallest = [loop.tiles()[0] for loop in shape.loops]
+    smallest = [loop.tiles(any_size=True)[0] for loop in shape.loops]
     needs = footprint(shape, smallest, budget.alignments)
-    if needs.sram > budget.sram_bytes:
-        return DoesNotFit("sram", needs.sram, budget.sram_bytes, needs)
-    return DoesNotFit("acc", needs.acc, budget.acc_bytes, needs)
+    for name, available in (("sram", budget.sram_bytes), ("acc", budget.acc_bytes)):
+        if needs.bytes(name) > available:
+            return DoesNotFit(name, needs.bytes(name), available, needs)
+    raise AssertionError(f"tile {smallest} fits, but the search found none that does")

@@ -118,8 +118,8 @@ def describe(kernel: ir.Operation, lanes: int) -> KernelShape | None:
             f"d{i}",
             extent,
             reduction,
-            granule=extent if i in whole else lanes if i == innermost else 1,
-            forced=1 if i in forced else None,
+            granule=lanes if i == innermost else 1,
+            forced=extent if i in whole else 1 if i in forced else None,
         )
         for i, (extent, reduction) in enumerate(loops)
     )
