@@ -1,21 +1,30 @@
-"""One ATen graph from AOTAutograd -> one callable: partition, compile the parts, stitch, report."""
+"""One ATen graph from AOTAutograd -> one callable: partition, compile the parts, stitch, report.
+
+With dump_dir, <dump_dir>/<kind>_<number>.py is the stitched function of a graph, and the folder of
+the same name has the IR of its parts.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import logging
 import threading
-from collections.abc import Callable, Set
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from torch import fx
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from mlir_npu.errors import RegionCompileError, StrictError
 from mlir_npu.logs import warn_once
 from mlir_npu.lowering.compile_region import compile_region
 from mlir_npu.lowering.fallback import HostPart, compile_host
-from mlir_npu.lowering.partition import matches_op, partition
-from mlir_npu.lowering.plan import Part, PartitionPlan
-from mlir_npu.lowering.report import GraphReport, PartReport, record, report_part
+from mlir_npu.lowering.host_work import refuse_fallbacks, warn_of_host_work
+from mlir_npu.lowering.partition import partition
+from mlir_npu.lowering.plan import Part
+from mlir_npu.lowering.report import GraphReport, PartReport, describe_part, record, report_part
+from mlir_npu.lowering.roles import Role
 from mlir_npu.lowering.stitch import stitch, stitched_source
 from mlir_npu.options import Options
 
@@ -26,74 +35,82 @@ _compile_lock = threading.RLock()
 
 
 def compile_graph(
-    graph_module: fx.GraphModule, *, kind: str, options: Options, parameters: Set[str]
+    graph_module: fx.GraphModule, *, kind: str, options: Options, roles: Mapping[str, Role]
 ) -> Callable:
     """Boxed callable of the graph.
 
-    kind: "inference", "forward" or "backward"; parameters: placeholders that change seldom (weights).
-    Raises StrictError with options.strict if anything but options.host_ops would run on the host.
+    kind: "inference", "forward" or "backward"; roles: what each placeholder is. Raises StrictError
+    with options.strict if there is a fallback: see `host_work`, a region that does not compile, or
+    a host part that the engine asked for does not take.
     """
-    with _compile_lock:
+    # AOTAutograd calls under its fake mode, in which constants could not be read
+    with _compile_lock, unset_fake_temporarily():
         plan = partition(graph_module, options)
         if options.strict:
-            _refuse_host(plan, options)
+            refuse_fallbacks(plan, options)
+        warn_of_host_work(plan, options, kind)
+        folder = _new_folder(kind, options.dump_dir)
+        if folder is not None:
+            options = dataclasses.replace(options, dump_dir=str(folder))
+        static = frozenset(name for name, role in roles.items() if role.static)
         calls: dict[str, Callable] = {}
         reports: list[PartReport] = []
         for part in plan.parts:
-            call, engine, reason = _compile_part(part, options, parameters)
-            calls[part.name] = call
-            reports.append(report_part(part, engine, reason))
-        source = stitched_source(plan, name=kind)
-        _dump_source(source, kind, options)
+            compiled = _compile_part(part, options, static)
+            calls[part.name] = compiled.call
+            reports.append(report_part(part, compiled.engine, compiled.reason))
+        comments = {name: role.text for name, role in roles.items()}
+        comments |= {report.name: describe_part(report) for report in reports}
+        source = stitched_source(plan, kind, comments)
+        if folder is not None:
+            folder.with_suffix(".py").write_text(source)
         record(GraphReport(kind, tuple(reports), plan.rejections, source))
         _log(kind, reports)
         return stitch(plan, calls, source)
 
 
-def _compile_part(
-    part: Part, options: Options, parameters: Set[str]
-) -> tuple[Callable, str, str | None]:
+def _compile_part(part: Part, options: Options, static: frozenset[str]) -> HostPart:
     if part.place == "host":
-        host = compile_host(part, options)
-        return host.call, host.engine, host.reason
+        return compile_host(part, options)
     try:
-        return compile_region(part, options, parameters & set(part.inputs)), "npu", None
+        return HostPart(compile_region(part, options, static & set(part.inputs)), "npu")
     except RegionCompileError as error:
-        if options.strict:
-            raise StrictError(f"{part.name} does not compile: {error}") from error
-        host: HostPart = compile_host(part, options)
-        warn_once(logger, error.cause, f"{part.name} runs on the host ({host.engine}): {error}")
-        return host.call, host.engine, error.cause
+        return _after_failure(part, options, error)
+    except Exception as error:  # a fault of ours must not cost users their program
+        logger.debug("%s: internal error", part.name, exc_info=True)
+        return _after_failure(
+            part, options, RegionCompileError(f"internal error: {type(error).__name__}: {error}")
+        )
 
 
-def _refuse_host(plan: PartitionPlan, options: Options) -> None:
-    asked_for = {
-        node.name
-        for node in plan.graph_module.graph.nodes
-        if any(matches_op(name, node) for name in options.host_ops)
-    }
-    causes = [rejection for rejection in plan.rejections if rejection.node not in asked_for]
-    if not causes:
-        return
-    lines = [f"  {r.op} ({r.location or 'no source line'}): {r.reason}" for r in causes[:20]]
-    more = f"\n  and {len(causes) - 20} more" if len(causes) > 20 else ""
-    raise StrictError(
-        f"strict=True, and {len(causes)} ops would run on the host; "
-        "list them in host_ops to allow it:\n" + "\n".join(lines) + more
-    )
+def _after_failure(part: Part, options: Options, error: RegionCompileError) -> HostPart:
+    if options.strict:
+        raise StrictError(f"{part.name} does not compile: {error}") from error
+    host = compile_host(part, options)
+    warn_once(logger, error.cause, f"{part.name} runs on the host ({host.engine}): {error}")
+    return HostPart(host.call, host.engine, error.cause)
 
 
-def _dump_source(source: str, kind: str, options: Options) -> None:
-    if options.dump_dir is None:
-        return
-    directory = Path(options.dump_dir)
-    directory.mkdir(parents=True, exist_ok=True)
-    taken = len(list(directory.glob(f"{kind}_*.py")))
-    (directory / f"{kind}_{taken}.py").write_text(source)
+def _new_folder(kind: str, dump_dir: str | None) -> Path | None:
+    """A folder that no other graph, of whatever process, writes to."""
+    if dump_dir is None:
+        return None
+    for number in itertools.count():
+        folder = Path(dump_dir) / f"{kind}_{number}"
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        return folder
 
 
 def _log(kind: str, reports: list[PartReport]) -> None:
     for part in reports:
         logger.info(
-            "%s: %s on %s: %d nodes, %d MACs", kind, part.name, part.engine, part.node_count, part.macs
+            "%s: %s on %s: %d nodes, %d MACs",
+            kind,
+            part.name,
+            part.engine,
+            part.node_count,
+            part.macs,
         )

@@ -8,13 +8,14 @@ from __future__ import annotations
 import contextlib
 import operator
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import torch
 from torch import fx
 
 from mlir_npu.lowering.plan import Part, Rejection
+from mlir_npu.lowering.roles import describe_value
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class PartReport:
 
 @dataclass(frozen=True)
 class GraphReport:
-    """One compiled graph. kind: "inference", "forward" or "backward"; source: the stitched function."""
+    """One compiled graph. kind: "inference", "forward" or "backward"; source: as stitched."""
 
     kind: str
     parts: tuple[PartReport, ...]
@@ -73,6 +74,15 @@ def report_part(part: Part, engine: str, reason: str | None) -> PartReport:
     )
 
 
+def describe_part(part: PartReport) -> str:
+    """One line: engine, ops, work."""
+    counts = Counter(op.removeprefix("aten.").rsplit(".", 1)[0] for op in part.ops)
+    ops = ", ".join(f"{count} {op}" if count > 1 else op for op, count in counts.items())
+    engine = "NPU" if part.engine == "npu" else f"host, {part.engine}"
+    work = f"; {part.macs:,} MACs" if part.macs else ""
+    return f"{engine}: {ops}{work}"
+
+
 def record(report: GraphReport) -> None:
     """Tell every listener."""
     with _lock:
@@ -82,7 +92,7 @@ def record(report: GraphReport) -> None:
 
 @contextlib.contextmanager
 def collect() -> Iterator[list[GraphReport]]:
-    """Graphs compiled by any thread inside of the block, the backward of autograd's threads included."""
+    """Graphs compiled inside of the block by any thread, those of autograd included."""
     reports: list[GraphReport] = []
     with _lock:
         _listeners.append(reports)
@@ -98,8 +108,4 @@ _listeners: list[list[GraphReport]] = []
 
 
 def _describe(node: fx.Node) -> str:
-    value = node.meta.get("val")
-    if not isinstance(value, torch.Tensor):
-        return f"{node.name}: {type(value).__name__}"
-    dtype = str(value.dtype).removeprefix("torch.")
-    return f"{node.name}: {dtype}[{', '.join(map(str, value.shape))}]"
+    return f"{node.name}: {describe_value(node.meta.get('val'))}"

@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import torch
 from torch import fx
 from torch._dynamo.backends.common import aot_autograd
+from torch._guards import TracingContext
 
 from mlir_npu import logs
 from mlir_npu.options import Options
@@ -24,43 +24,36 @@ def mlir_npu(
     """Compile one Dynamo graph. `options`: see `mlir_npu.Options`; `mode`: None or "default".
 
     AOTAutograd runs once and hands over functional ATen graphs: one for inference, or forward and
-    backward, the latter when the first gradient is asked for. Hardly anything is decomposed there, so
-    that support rules and reports speak of the ops that a person would name.
+    backward, the latter when the first gradient is asked for. Hardly anything is decomposed there,
+    so that support rules and reports speak of the ops that a person would name.
     """
     logs.configure()
     parsed = Options.parse(options, mode)
 
-    def compiler(kind: str) -> Callable:
-        return functools.partial(_compile, kind=kind, options=parsed)
-
-    compile_ = aot_autograd(
-        fw_compiler=compiler("forward"),
-        bw_compiler=compiler("backward"),
-        inference_compiler=compiler("inference"),
-        decompositions={},
-    )
-    return compile_(graph_module, example_inputs)
-
-
-def _compile(
-    graph_module: fx.GraphModule, example_inputs: Sequence[Any], *, kind: str, options: Options
-) -> Callable:
     from mlir_npu.lowering.compile_graph import compile_graph
+    from mlir_npu.lowering.roles import CapturedGraph
 
-    return compile_graph(
-        graph_module, kind=kind, options=options, parameters=_static_inputs(graph_module, kind)
-    )
+    captured = CapturedGraph(graph_module, example_inputs)
+
+    def compile_(graph: fx.GraphModule, _: Sequence[Any], *, kind: str) -> Callable:
+        if kind == "backward":
+            graph = captured.with_named_gradients(graph)
+        else:
+            captured.learn_results(graph)
+            _donate_nothing()
+        return compile_graph(graph, kind=kind, options=parsed, roles=captured.roles(graph))
+
+    return aot_autograd(
+        fw_compiler=functools.partial(compile_, kind="forward"),
+        bw_compiler=functools.partial(compile_, kind="backward"),
+        inference_compiler=functools.partial(compile_, kind="inference"),
+        decompositions={},
+    )(graph_module, example_inputs)
 
 
-def _static_inputs(graph_module: fx.GraphModule, kind: str) -> frozenset[str]:
-    """Placeholders that are parameters or buffers of the model."""
-    context = torch._guards.TracingContext.try_get()
-    metadata = context.fw_metadata if context is not None else None
-    if metadata is None:
-        return frozenset()
-    names = [node.name for node in graph_module.graph.find_nodes(op="placeholder")]
-    if kind == "backward":
-        # saved forward inputs keep their forward names, primals_1 being the first
-        static = {f"primals_{index + 1}" for index in metadata.static_input_indices}
-        return frozenset(static.intersection(names))
-    return frozenset(names[index] for index in metadata.static_input_indices if index < len(names))
+def _donate_nothing() -> None:
+    """Take back that the backward may overwrite saved values: none of our parts does so, and it
+    would forbid retain_graph=True."""
+    metadata = TracingContext.get().fw_metadata
+    if metadata is not None:
+        metadata.bw_donated_idxs = []

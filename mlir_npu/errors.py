@@ -10,14 +10,16 @@ class OptionsError(ValueError):
 class RegionCompileError(RuntimeError):
     """A region could not be compiled for the NPU.
 
-    cause: one line, with the failing pass and its diagnostics; reproduction: the npu-opt command that
-    shows the failure again, if the region got as far as MLIR.
+    cause: one line, with the failing pass and its diagnostics; reproduction: the npu-opt command
+    that shows the failure again, if the region got as far as MLIR.
     """
 
     def __init__(self, cause: str, reproduction: str | None = None) -> None:
         self.cause = cause
         self.reproduction = reproduction
-        super().__init__(cause if reproduction is None else f"{cause}\nto reproduce: {reproduction}")
+        super().__init__(
+            cause if reproduction is None else f"{cause}\nto reproduce: {reproduction}"
+        )
 
 
 class HostLoweringError(RuntimeError):

@@ -46,9 +46,14 @@ def parse(text: str) -> dict[str, int]:
     return levels
 
 
-def warn_once(logger: logging.Logger, cause: str, message: str) -> None:
-    """Warn about `cause` the first time it is seen in this process; later ones are logged at INFO."""
+def first_time(cause: str) -> bool:
+    """True the first time `cause` is seen in this process."""
     with _told_lock:
-        level = logging.INFO if cause in _told else logging.WARNING
+        new = cause not in _told
         _told.add(cause)
-    logger.log(level, message)
+    return new
+
+
+def warn_once(logger: logging.Logger, cause: str, message: str) -> None:
+    """Warn about `cause` the first time this process sees it; later ones are logged at INFO."""
+    logger.log(logging.WARNING if first_time(cause) else logging.INFO, message)

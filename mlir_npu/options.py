@@ -92,7 +92,9 @@ def _op_names(key: str, value: Any) -> tuple[str, ...]:
     for name in value:
         packet = name.removeprefix("aten.").split(".")[0]
         if packet not in valid:
-            raise OptionsError(f"option {key!r}: no ATen op {name!r}; {_nearest(packet, sorted(valid))[:200]}")
+            raise OptionsError(
+                f"option {key!r}: no ATen op {name!r}; {_nearest(packet, sorted(valid))[:200]}"
+            )
     return tuple(value)
 
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mlir_npu.errors import HostLoweringError
+from mlir_npu.errors import HostLoweringError, StrictError
 from mlir_npu.logs import warn_once
 from mlir_npu.lowering.fallback.eager import compile_host_eager
 from mlir_npu.lowering.fallback.inductor import compile_host_inductor
@@ -19,7 +19,7 @@ logger = logging.getLogger("mlir_npu.fallback")
 
 @dataclass(frozen=True)
 class HostPart:
-    """A callable for a host part. engine: what runs it; reason: why not the engine that was asked for."""
+    """A callable for a part. engine: what runs it; reason: why not what was asked for."""
 
     call: Callable
     engine: str
@@ -27,16 +27,30 @@ class HostPart:
 
 
 def compile_host(part: Part, options: Options) -> HostPart:
-    """Compile with the chosen engine; what it cannot do runs in eager, with the reason recorded."""
+    """Compile with the chosen engine; what it cannot do runs in eager, with the reason recorded.
+
+    LLVM leaves parts to eager by design: its list of operators is the rule, so that is logged at
+    INFO. From Inductor, and from errors that nobody foresaw, it is a warning, and a StrictError
+    with options.strict.
+    """
     if options.fallback == "eager":
         return HostPart(compile_host_eager(part), "eager")
     engine = compile_host_llvm if options.fallback == "llvm" else compile_host_inductor
     try:
         return HostPart(engine(part, options), options.fallback)
     except HostLoweringError as error:
-        # LLVM falls to eager by design (its allow-list is the rule); Inductor only if something is wrong
-        if options.fallback == "inductor":
-            warn_once(logger, error.reason, f"{part.name} runs in eager: {error.reason}")
-        else:
-            logger.info("%s runs in eager: %s", part.name, error.reason)
-        return HostPart(compile_host_eager(part), "eager", error.reason)
+        reason, expected = error.reason, options.fallback == "llvm"
+    except Exception as error:  # a fault of ours must not cost users their program
+        logger.debug("%s: internal error", part.name, exc_info=True)
+        reason, expected = f"internal error: {type(error).__name__}: {error}", False
+    if expected:
+        logger.info("%s runs in eager: %s", part.name, reason)
+    elif options.strict:
+        raise StrictError(
+            f"{part.name} does not compile with fallback={options.fallback!r}: {reason}"
+        )
+    else:
+        warn_once(
+            logger, reason, f"{part.name} runs in eager instead of {options.fallback}: {reason}"
+        )
+    return HostPart(compile_host_eager(part), "eager", reason)

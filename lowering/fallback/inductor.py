@@ -1,7 +1,8 @@
 """Host parts through TorchInductor.
 
-AOTAutograd has run already, so a part goes to Inductor's inner compiler and never to `compile_fx`, which
-would run it again. Inductor expects graphs in its own decompositions: the part is re-traced with them.
+AOTAutograd has run already, so a part goes to Inductor's inner compiler and never to `compile_fx`,
+which would run it again. Inductor expects graphs in its own decompositions: the part is re-traced
+with them.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from collections.abc import Callable
 import torch
 from torch import fx
 from torch._dynamo.utils import detect_fake_mode
+from torch._guards import TracingContext, tracing
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from mlir_npu.errors import HostLoweringError
+from mlir_npu.lowering.fallback.result_strides import promised_strides, with_promised_strides
 from mlir_npu.lowering.plan import Part
 from mlir_npu.options import Options
 
@@ -26,16 +29,19 @@ def compile_host_inductor(part: Part, options: Options) -> Callable:
     values = [node.meta["val"] for node in part.graph_module.graph.find_nodes(op="placeholder")]
     mode = detect_fake_mode(values)
     try:
-        traced = _retrace(part.graph_module, values, select_decomp_table(), mode)
-        compiled = compile_fx_inner(traced, values)
+        # A context of its own: into that of the whole graph Inductor would write the part's output
+        # strides, and from it read which inputs of the whole graph it may overwrite.
+        with tracing(TracingContext(mode)):
+            traced = _retrace(part.graph_module, values, select_decomp_table(), mode)
+            _keep_result_strides(traced)
+            compiled = compile_fx_inner(traced, values)
     except Exception as error:  # every failure of Inductor ends here: the part still runs, in eager
         message = (str(error).strip() or "no message").splitlines()[0]
         raise HostLoweringError(f"Inductor: {type(error).__name__}: {message}") from error
-    expected = tuple(_static_strides(node) for node in _returned(part.graph_module))
+    promised = promised_strides(part.graph_module)
 
     def call(*arguments):
-        outputs = compiled(list(arguments))
-        return tuple(map(_with_strides, outputs, expected))
+        return with_promised_strides(compiled(list(arguments)), promised)
 
     return call
 
@@ -47,22 +53,13 @@ def _retrace(graph_module: fx.GraphModule, values: list, table: dict, mode) -> f
         return make_fx(graph_module, decomposition_table=table)(*values)
 
 
-def _returned(graph_module: fx.GraphModule) -> tuple:
-    (output,) = graph_module.graph.find_nodes(op="output")
-    return output.args[0]
-
-
-def _static_strides(node) -> tuple[int, ...] | None:
-    value = node.meta.get("val") if isinstance(node, fx.Node) else None
-    if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
-        return None
-    strides = value.stride()
-    return strides if all(isinstance(stride, int) for stride in strides) else None
-
-
-def _with_strides(output, strides: tuple[int, ...] | None):
-    """Inductor may choose other strides for values it does not know to be results; ours are promised."""
-    if strides is None or not isinstance(output, torch.Tensor) or output.stride() == strides:
-        return output
-    copy = torch.empty_strided(output.shape, strides, dtype=output.dtype, device=output.device)
-    return copy.copy_(output)
+def _keep_result_strides(graph_module: fx.GraphModule) -> None:
+    """Mark every result as one that the user sees, or Inductor is free to choose its layout."""
+    output = graph_module.graph.output_node()
+    values = [
+        node.meta.get("val") if isinstance(node, fx.Node) else None for node in output.args[0]
+    ]
+    output.meta["user_visible_output_idxs"] = list(range(len(values)))
+    output.meta["original_output_strides"] = [
+        value.stride() if isinstance(value, torch.Tensor) else None for value in values
+    ]

@@ -1,8 +1,10 @@
 """Options do what they say: host_ops, strict, dump_dir, num_threads, fallback, target; failures lose nothing."""
 
 import logging
+import re
 import subprocess
 import sys
+from importlib.resources import files
 
 import pytest
 import torch
@@ -10,6 +12,7 @@ from parity import assert_same, check_inference, compile_model
 from torch import nn
 
 import mlir_npu
+from mlir_npu.dialect.target import load_target
 from mlir_npu.lowering import compile_graph
 
 
@@ -34,7 +37,7 @@ def test_host_ops_split_the_region():
 
 def test_strict_names_what_would_run_on_the_host():
     model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ConvTranspose2d(8, 8, 3)).eval()
-    with pytest.raises(Exception, match="strict=True, and 1 ops would run on the host") as error, torch.no_grad():
+    with pytest.raises(Exception, match="strict=True, and 1 op that the NPU has a lowering for") as error, torch.no_grad():
         compile_model(model, strict=True)(X)
     assert "transposed" in str(error.value) and "aten.convolution.default" in str(error.value)
 
@@ -79,14 +82,19 @@ def test_every_target_computes_the_same(target):
     check_inference(model, X, options={"target": target})
 
 
-def test_what_does_not_fit_runs_on_the_host_and_says_so(caplog):
+def test_what_does_not_fit_runs_on_the_host_and_says_so(caplog, tmp_path):
+    nano = load_target("nano")
+    text = (files("mlir_npu.dialect.targets") / "nano.toml").read_text()
+    for memory in (nano.sram, nano.acc):
+        text = text.replace(f"bytes = {memory.bytes}", "bytes = 16")
+    (tmp_path / "pico.toml").write_text(text)
     model = network()
     with caplog.at_level(logging.WARNING, logger="mlir_npu"), torch.no_grad():
-        explanation = mlir_npu.explain(model, X, options={"target": "nano"})
+        explanation = mlir_npu.explain(model, X, options={"target": tmp_path / "pico.toml"})
         assert_same(explanation.result, model(X))
     assert explanation.regions == 0
     (part,) = explanation.graphs[0].parts
-    assert "B" in part.reason and "sram" in part.reason
+    assert re.search(r"needs \d+ of 16 bytes of sram", part.reason)
     assert "npu-opt" in caplog.text
 
 

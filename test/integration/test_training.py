@@ -83,11 +83,10 @@ def test_frozen_layers_get_no_gradient():
 def test_backward_twice_with_retain_graph():
     model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU())
     x = torch.randn(1, 3, 8, 8)
-    with torch._functorch.config.patch(donated_buffer=False):
-        loss = compile_model(model)(x).sum()
-        loss.backward(retain_graph=True)
-        once = model[0].weight.grad.clone()
-        loss.backward()
+    loss = compile_model(model)(x).sum()
+    loss.backward(retain_graph=True)
+    once = model[0].weight.grad.clone()
+    loss.backward()
     torch.testing.assert_close(model[0].weight.grad, 2 * once)
 
 

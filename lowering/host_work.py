@@ -1,0 +1,106 @@
+"""Work that runs on the host although a user would expect it on the NPU, and how loudly to say so.
+
+A rejected node is a *fallback* if its family of ops has an NPU lowering which refused this call (a
+dtype, a transposed convolution, a dynamic shape). It is *host work* if there is no NPU lowering for
+its op at all. Neither is a node that the user placed (`host_ops`, `min_region_macs`), a view, or a
+call so small that the NPU would return it anyway. Fallbacks are errors with strict=True; both are
+warned about once per cause.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections import defaultdict
+
+import torch
+from torch import fx
+
+from mlir_npu.errors import StrictError
+from mlir_npu.logs import first_time
+from mlir_npu.lowering.dependencies import is_view
+from mlir_npu.lowering.macs import count_elements, count_macs
+from mlir_npu.lowering.partition import matches_op
+from mlir_npu.lowering.plan import PartitionPlan, Rejection
+from mlir_npu.lowering.support import explain_support
+from mlir_npu.lowering.support.rules import find_rule
+from mlir_npu.options import Options
+
+logger = logging.getLogger("mlir_npu.partition")
+
+LISTED = 20  # causes in an error
+WARNED = 5  # causes in a warning
+
+
+def fallbacks(plan: PartitionPlan, options: Options) -> tuple[Rejection, ...]:
+    """Rejections of calls that the NPU path has a lowering for."""
+    return tuple(
+        rejection
+        for rejection, node in _expected_on_npu(plan, options)
+        if find_rule(node) is not None and explain_support(node) is not None
+    )
+
+
+def refuse_fallbacks(plan: PartitionPlan, options: Options) -> None:
+    """Raise StrictError if there is a fallback."""
+    causes = fallbacks(plan, options)
+    if not causes:
+        return
+    lines = [f"  {_line(rejection)}" for rejection in causes[:LISTED]]
+    if len(causes) > LISTED:
+        lines.append(f"  and {len(causes) - LISTED} more")
+    raise StrictError(
+        f"strict=True, and {len(causes)} op{'s' if len(causes) > 1 else ''} that the NPU has a lowering "
+        "for would run on the host; list them in host_ops to allow it:\n" + "\n".join(lines)
+    )
+
+
+def warn_of_host_work(plan: PartitionPlan, options: Options, kind: str) -> None:
+    """One warning for a graph with causes that this process has not seen; everything at INFO."""
+    for rejection in plan.rejections:
+        logger.info("%s: %s on the host: %s", kind, rejection.node, _line(rejection))
+    groups: dict[str, list[Rejection]] = defaultdict(list)
+    for rejection, node in _expected_on_npu(plan, options):
+        if find_rule(node) is None or explain_support(node) is not None:
+            groups[_cause(rejection)].append(rejection)
+    new = [group for cause, group in groups.items() if first_time(cause)]
+    if not new:
+        return
+    lines = [f"\n  {len(group)} x {_line(group[0])}" for group in new[:WARNED]]
+    if len(new) > WARNED:
+        lines.append(f"\n  and {len(new) - WARNED} causes more")
+    logger.warning(
+        "%s graph: %d ops run on the host (told once; mlir_npu.explain lists all):%s",
+        kind,
+        sum(map(len, new)),
+        "".join(lines),
+    )
+
+
+def _expected_on_npu(plan: PartitionPlan, options: Options) -> list[tuple[Rejection, fx.Node]]:
+    nodes = {node.name: node for node in plan.graph_module.graph.nodes}
+    pairs = [(rejection, nodes[rejection.node]) for rejection in plan.rejections]
+    return [
+        (rejection, node)
+        for rejection, node in pairs
+        if not any(matches_op(name, node) for name in options.host_ops)
+        and not is_view(node)
+        and _does_work(node, options.min_region_macs)
+    ]
+
+
+def _does_work(node: fx.Node, minimum: int) -> bool:
+    values = [operand.meta.get("val") for operand in node.all_input_nodes] + [node.meta.get("val")]
+    tensors = [value for value in values if isinstance(value, torch.Tensor)]
+    if any(not isinstance(size, int) for tensor in tensors for size in tensor.shape):
+        return True  # nobody knows how much
+    return max(count_macs(node), count_elements(node)) >= minimum
+
+
+def _cause(rejection: Rejection) -> str:
+    """The reason without the numbers and names of values that differ from node to node."""
+    return f"{rejection.op}: {re.sub(r'[A-Za-z_]*[0-9][A-Za-z_0-9]*', '#', rejection.reason)}"
+
+
+def _line(rejection: Rejection) -> str:
+    return f"{rejection.op} ({rejection.location or 'no source line'}): {rejection.reason}"
