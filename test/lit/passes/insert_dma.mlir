@@ -1,0 +1,70 @@
+// RUN: %npu-opt %s --pass-pipeline='builtin.module(insert-dma)' | filecheck %s
+// RUN: %npu-opt %s --pass-pipeline='builtin.module(insert-dma,insert-dma)' | filecheck %s
+
+// CHECK-DAG: #[[FROM:.*]] = affine_map<(d0) -> (d0 - 1, 0)>
+// CHECK-DAG: #[[LOW:.*]] = affine_map<(d0) -> (-d0 + 1, 0)>
+// CHECK-DAG: #[[END:.*]] = affine_map<(d0) -> (d0 + 3, 8)>
+
+// The padded buffer is gone: rows are clamped where a tile meets the border, columns have constant
+// borders, channels have none.
+// CHECK-LABEL: func.func private @padded_tiles
+// CHECK-NOT: memref<1x10x10x4xf32>
+// CHECK: scf.forall
+// CHECK: %[[SOURCE:.*]] = affine.max #[[FROM]](%[[O:.*]])
+// CHECK: %[[LANDING:.*]] = affine.max #[[LOW]](%[[O]])
+// CHECK: %[[STOP:.*]] = affine.min #[[END]](%[[O]])
+// CHECK: %[[ROWS:.*]] = affine.apply #{{.*}}(%[[STOP]], %[[SOURCE]])
+// CHECK: memref.subview %arg0[0, %[[SOURCE]], 0, 0] [1, %[[ROWS]], 8, 4] [1, 1, 1, 1]
+// CHECK: %[[TOKEN:.*]] = "npu.dma_start"(%{{.*}}, %{{.*}}, %c0{{.*}}, %[[LANDING]], %c1{{.*}}, %c0{{.*}}) {{.*}}pad_value = 0.000000e+00 : f32, permutation = array<i64: 0, 1, 2, 3>
+// CHECK-NEXT: "npu.dma_wait"(%[[TOKEN]])
+func.func private @padded_tiles(%x: memref<1x8x8x4xf32>) attributes {npu.kernel = "conv2d"} {
+  %zero = arith.constant 0.0 : f32
+  %p = memref.alloc() : memref<1x10x10x4xf32>
+  linalg.map outs(%p : memref<1x10x10x4xf32>) (%init: f32) {
+    linalg.yield %zero : f32
+  }
+  %interior = memref.subview %p[0, 1, 1, 0] [1, 8, 8, 4] [1, 1, 1, 1] : memref<1x10x10x4xf32> to memref<1x8x8x4xf32, strided<[400, 40, 4, 1], offset: 44>>
+  memref.copy %x, %interior : memref<1x8x8x4xf32> to memref<1x8x8x4xf32, strided<[400, 40, 4, 1], offset: 44>>
+  scf.forall (%i) in (4) {
+    %o = affine.apply affine_map<(d0) -> (d0 * 2)>(%i)
+    %rows = memref.subview %p[0, %o, 0, 0] [1, 4, 10, 4] [1, 1, 1, 1] : memref<1x10x10x4xf32> to memref<1x4x10x4xf32, strided<[400, 40, 4, 1], offset: ?>>
+    %tile = memref.alloc() : memref<1x4x10x4xf32, #npu.space<"sram">>
+    memref.copy %rows, %tile : memref<1x4x10x4xf32, strided<[400, 40, 4, 1], offset: ?>> to memref<1x4x10x4xf32, #npu.space<"sram">>
+  }
+  return
+}
+
+// A pad of a result that nothing else writes pads in place.
+// CHECK-LABEL: func.func private @pad_only
+// CHECK: "npu.dma_start"(%arg0, %arg1, %c2{{.*}}) {{.*}}pad_value = 0.000000e+00 : f32
+// CHECK-NOT: linalg.fill
+// CHECK: return
+func.func private @pad_only(%x: memref<4xf32>, %out: memref<9xf32>) attributes {npu.kernel = "copy"} {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%out : memref<9xf32>)
+  %interior = memref.subview %out[2] [4] [1] : memref<9xf32> to memref<4xf32, strided<[1], offset: 2>>
+  memref.copy %x, %interior : memref<4xf32> to memref<4xf32, strided<[1], offset: 2>>
+  return
+}
+
+// CHECK-LABEL: func.func private @transpose
+// CHECK: "npu.dma_start"(%arg0, %arg1) {{.*}}permutation = array<i64: 1, 0>
+// CHECK-NEXT: "npu.dma_wait"
+func.func private @transpose(%x: memref<4x8xf32>, %out: memref<8x4xf32>) attributes {npu.kernel = "copy"} {
+  linalg.transpose ins(%x : memref<4x8xf32>) outs(%out : memref<8x4xf32>) permutation = [1, 0]
+  return
+}
+
+// A copy out of acc is no move but a drain; fills without a copy into them are left.
+// CHECK-LABEL: func.func private @drained
+// CHECK-NEXT: arith.constant
+// CHECK-NEXT: linalg.fill
+// CHECK-NEXT: memref.copy %arg0, %arg1
+// CHECK-NEXT: "npu.dma_start"(%arg1, %arg2)
+func.func private @drained(%a: memref<4xf32, #npu.space<"acc">>, %s: memref<4xf32, #npu.space<"sram">>, %out: memref<4xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%a : memref<4xf32, #npu.space<"acc">>)
+  memref.copy %a, %s : memref<4xf32, #npu.space<"acc">> to memref<4xf32, #npu.space<"sram">>
+  memref.copy %s, %out : memref<4xf32, #npu.space<"sram">> to memref<4xf32>
+  return
+}
