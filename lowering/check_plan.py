@@ -15,8 +15,8 @@ class PlanError(AssertionError):
 
 
 def check_plan(plan: PartitionPlan) -> None:
-    """Raise PlanError unless parts run in order, cover the graph once, keep the order of effects, return
-    only fresh tensors from regions and make every result."""
+    """Raise PlanError unless parts run in order, cover the graph once, keep the order of effects,
+    return only fresh tensors from regions and make every result."""
     available = set(plan.placeholders)
     for part in plan.parts:
         missing = [name for name in part.inputs if name not in available]
@@ -41,11 +41,15 @@ def _check_interface(part: Part) -> None:
     inputs = tuple(node.name for node in graph.nodes if node.op == "placeholder")
     outputs = tuple(node.name for node in graph.output_node().args[0])
     if (inputs, outputs) != (part.inputs, part.outputs):
-        raise PlanError(f"{part.name}: graph has {inputs} -> {outputs}, plan has {part.inputs} -> {part.outputs}")
+        raise PlanError(
+            f"{part.name}: graph has {inputs} -> {outputs}, "
+            f"plan has {part.inputs} -> {part.outputs}"
+        )
 
 
 def _check_coverage(plan: PartitionPlan) -> None:
-    """Every call in exactly one part; views and constants, which cost nothing, in any number of parts."""
+    """Every call in exactly one part; views and constants, which cost nothing, in any number of
+    parts."""
     counts = Counter(
         node.name
         for part in plan.parts
@@ -68,7 +72,9 @@ def _check_order(plan: PartitionPlan) -> None:
     }
     for before, after in order_edges(plan.graph_module.graph.nodes):
         if position[before.name] >= position[after.name]:
-            raise PlanError(f"{after.name} would run before {before.name}, whose effect it must see")
+            raise PlanError(
+                f"{after.name} would run before {before.name}, whose effect it must see"
+            )
 
 
 def _check_region(part: Part) -> None:

@@ -1,11 +1,12 @@
 """Make one GraphModule per stage.
 
-A value that crosses between stages is always memory of its own: a member of a unit or a placeholder.
-Views of it are made anew where they are used, and views that the graph returns are made on the host. So
-an output of a region is a fresh tensor, and results that share memory in eager share it here.
+A value that crosses between stages is always memory of its own: a member of a unit or a
+placeholder. Views of it are made anew where they are used, and views that the graph returns are
+made on the host. So an output of a region is a fresh tensor, and results that share memory in eager
+share it here.
 
-One exception saves a host part: if all that anyone wants of a region's value is one and the same view of
-all its elements (`conv` then `flatten`), the region returns that.
+One exception saves a host part: if all that anyone wants of a region's value is one and the same
+view of all its elements (`conv` then `flatten`), the region returns that.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def _floats(node: fx.Node, home: dict[fx.Node, int]) -> bool:
 def _sole_views(
     graph: UnitGraph, home: dict[fx.Node, int], results: Iterable[object]
 ) -> dict[fx.Node, int]:
-    """Views that leave a region instead of the memory behind them, and the stages of their regions."""
+    """Views that leave a region instead of the memory behind them, with their stages."""
     wanted: dict[fx.Node, set[fx.Node]] = defaultdict(set)
     for node, stage in home.items():
         for operand in node.all_input_nodes:
@@ -103,7 +104,7 @@ def _covers(view: torch.Tensor, base: torch.Tensor) -> bool:
 
 
 def _last_host_stage(graph: UnitGraph, home: dict[fx.Node, int], views: Iterable[fx.Node]) -> int:
-    """A host stage after everything that `views` look at; the last existing one if it is late enough."""
+    """A host stage after all that `views` look at: the last existing one if it is late enough."""
     needed = max((home.get(graph.root(view), 0) for view in views), default=0)
     existing = max((stage for stage in home.values() if stage % 2 == 0), default=0)
     return existing if existing >= needed else needed + needed % 2

@@ -1,4 +1,5 @@
-"""Convolutions and matrix products: no bias inside, two dimensions, depthwise without multiplier."""
+"""Convolutions and matrix products: no bias inside, two dimensions, depthwise without
+multiplier."""
 
 from __future__ import annotations
 
@@ -21,12 +22,14 @@ def convolution(
     output_padding: Sequence[int],
     groups: int,
 ) -> Tensor:
-    """Bias as an addition of its own; 1-D as 2-D of height 1; depthwise with a multiplier m as depthwise
-    on channels repeated m times."""
+    """Bias as an addition of its own; 1-D as 2-D of height 1; depthwise with a multiplier m as
+    depthwise on channels repeated m times."""
     if transposed:
         return NotImplemented
     if bias is not None:
-        out = aten.convolution(x, weight, None, stride, padding, dilation, False, output_padding, groups)
+        out = aten.convolution(
+            x, weight, None, stride, padding, dilation, False, output_padding, groups
+        )
         return out + per_channel(bias, out)
     if x.dim() == 3:
         out = aten.convolution(
@@ -38,7 +41,15 @@ def convolution(
     if groups == channels > 1 and multiplier > 1:
         repeated = _repeat_channels(x, multiplier)
         return aten.convolution(
-            repeated, weight, None, stride, padding, dilation, False, output_padding, groups * multiplier
+            repeated,
+            weight,
+            None,
+            stride,
+            padding,
+            dilation,
+            False,
+            output_padding,
+            groups * multiplier,
         )
     return NotImplemented
 
@@ -50,12 +61,16 @@ def _repeat_channels(x: Tensor, times: int) -> Tensor:
 
 
 @decomposes(aten.addmm.default)
-def addmm(bias: Tensor, left: Tensor, right: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+def addmm(
+    bias: Tensor, left: Tensor, right: Tensor, *, beta: float = 1, alpha: float = 1
+) -> Tensor:
     return _scaled_sum(bias, aten.mm(left, right), beta, alpha)
 
 
 @decomposes(aten.baddbmm.default)
-def baddbmm(bias: Tensor, left: Tensor, right: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+def baddbmm(
+    bias: Tensor, left: Tensor, right: Tensor, *, beta: float = 1, alpha: float = 1
+) -> Tensor:
     return _scaled_sum(bias, aten.bmm(left, right), beta, alpha)
 
 

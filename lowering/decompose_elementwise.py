@@ -6,7 +6,6 @@ from torch import Tensor
 
 from mlir_npu.lowering.decomposition_table import aten, constant, decomposes
 
-
 Number = int | float
 
 
@@ -44,4 +43,3 @@ def div(x: Tensor, other: Tensor | Number) -> Tensor:
 def reciprocal(x: Tensor) -> Tensor:
     """torch-mlir asserts that no element is 0."""
     return aten.div.Tensor(constant(1, x), x)
-

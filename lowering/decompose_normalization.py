@@ -36,7 +36,9 @@ def native_batch_norm(x, weight, bias, mean, var, training, momentum, eps) -> tu
 
 
 @decomposes(aten._native_batch_norm_legit_functional.default)
-def batch_norm_functional(x, weight, bias, mean, var, training, momentum, eps) -> tuple[Tensor, ...]:
+def batch_norm_functional(
+    x, weight, bias, mean, var, training, momentum, eps
+) -> tuple[Tensor, ...]:
     if training:
         return NotImplemented
     return _batch_norm(x, weight, bias, mean, var, eps), x.new_empty(0), x.new_empty(0), mean, var

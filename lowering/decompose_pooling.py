@@ -30,24 +30,32 @@ def avg_pool2d(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Tensor:
-    """Where windows count different numbers of elements: sums of a padded image, divided by a constant
-    image of counts."""
+    """Where windows count different numbers of elements: sums of a padded image, divided by a
+    constant image of counts."""
     kernel = _pair(kernel_size)
     stride = _pair(stride) if stride else kernel
     padding = _pair(padding)
     axes = [
         _window_counts(extent, *window, ceil_mode, count_include_pad)
-        for extent, window in zip(x.shape[-2:], zip(kernel, stride, padding), strict=True)
+        for extent, window in zip(
+            x.shape[-2:], zip(kernel, stride, padding, strict=True), strict=True
+        )
     ]
     overhangs = [
         max(0, (len(counts) - 1) * step + size - (extent + 2 * pad))
-        for counts, size, step, pad, extent in zip(axes, kernel, stride, padding, x.shape[-2:], strict=True)
+        for counts, size, step, pad, extent in zip(
+            axes, kernel, stride, padding, x.shape[-2:], strict=True
+        )
     ]
     uniform = all(set(counts) == {size} for counts, size in zip(axes, kernel, strict=True))
     if not any(overhangs) and (divisor_override or uniform):
         plain = not ceil_mode and count_include_pad
         # Without overhang the modes agree, and torch-mlir counts at run time only in the others.
-        return NotImplemented if plain else aten.avg_pool2d(x, kernel, stride, padding, False, True, divisor_override)
+        return (
+            NotImplemented
+            if plain
+            else aten.avg_pool2d(x, kernel, stride, padding, False, True, divisor_override)
+        )
     (top, left), (down, right) = padding, overhangs
     padded = aten.constant_pad_nd(x, [left, left + right, top, top + down], 0.0)
     sums = aten.avg_pool2d(padded, kernel, stride, [0, 0], False, True, 1)

@@ -12,7 +12,8 @@ from mlir_npu.lowering.decomposition_table import aten, decomposes
 
 @decomposes(aten.view.default, aten._unsafe_view.default)
 def view(x: Tensor, size: Sequence[int]) -> Tensor:
-    """Inside a region memory order is the compiler's choice, so a view may look at permuted tensors."""
+    """Inside a region memory order is the compiler's choice, so a view may look at permuted
+    tensors."""
     if x.is_contiguous():
         return NotImplemented
     return aten.view(aten.clone(x, memory_format=torch.contiguous_format), size)

@@ -1,9 +1,9 @@
 """How ATen calls are spelled before torch-mlir sees them.
 
-A region is traced again with `NPU_DECOMPOSITIONS`. The table holds only what torch-mlir lowers wrongly
-(NaN lost in clamps), slowly (comparisons with numbers in f64, an assertion in batch normalization), or in
-a form that our passes do not want (bias as the initial value of a convolution). Everything else that the
-support rules let through it lowers well by itself.
+A region is traced again with `NPU_DECOMPOSITIONS`. The table holds only what torch-mlir lowers
+wrongly (NaN lost in clamps), slowly (comparisons with numbers in f64, an assertion in batch
+normalization), or in a form that our passes do not want (bias as the initial value of a
+convolution). Everything else that the support rules let through it lowers well by itself.
 """
 
 from __future__ import annotations

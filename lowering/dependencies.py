@@ -1,7 +1,8 @@
 """What must stay before what in an ATen graph beyond the flow of data: aliases, writes, effects.
 
-AOTAutograd graphs are functional but for the copies into mutated inputs at the end; other graphs write
-in place anywhere. Both must come out with every read seeing the writes that came before it, and no other.
+AOTAutograd graphs are functional but for the copies into mutated inputs at the end; other graphs
+write in place anywhere. Both must come out with every read seeing the writes that came before it,
+and no other.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ _HIDDEN_VIEWS = ("aten._unsafe_view.default",)
 
 
 def is_view(node: fx.Node) -> bool:
-    """Whether the result (or a result of a list) may share memory with the first argument, unwritten."""
+    """Whether the result (or a result of a list) may share memory with the first argument,
+    unwritten."""
     if node.op != "call_function":
         return False
     if node.target is operator.getitem:
@@ -26,7 +28,12 @@ def is_view(node: fx.Node) -> bool:
     if str(node.target) in _HIDDEN_VIEWS:
         return True
     schema = getattr(node.target, "_schema", None)
-    if schema is None or schema.is_mutable or not node.args or not isinstance(node.args[0], fx.Node):
+    if (
+        schema is None
+        or schema.is_mutable
+        or not node.args
+        or not isinstance(node.args[0], fx.Node)
+    ):
         return False
     return any(result.alias_info is not None for result in schema.returns)
 
@@ -67,7 +74,9 @@ def written_nodes(node: fx.Node) -> list[fx.Node]:
 def has_effect(node: fx.Node) -> bool:
     """Whether the order of this call among others with effects matters: writes, random numbers,
     assertions, calls of unknown things."""
-    return node.op in ("call_module", "call_method") or (node.op == "call_function" and _may_have_effects(node))
+    return node.op in ("call_module", "call_method") or (
+        node.op == "call_function" and _may_have_effects(node)
+    )
 
 
 def order_edges(nodes: Iterable[fx.Node]) -> list[tuple[fx.Node, fx.Node]]:

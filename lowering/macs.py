@@ -1,6 +1,7 @@
 """How much arithmetic a node does, for reports and for deciding whether a region pays.
 
-A multiply-accumulate (MAC) is one product added to a sum. Only convolutions and matrix products count.
+A multiply-accumulate (MAC) is one product added to a sum. Only convolutions and matrix products
+count.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Cut an ATen graph into NPU regions and host parts.
 
-    simplified copy -> units, each on the NPU or the host (support rules, options.host_ops)
-                    -> stages (stages.py: valid, fewest regions)
-                    -> regions too small to pay go back to the host, and stages are assigned anew
-                    -> one GraphModule per stage, then an independent check of the whole plan
+simplified copy -> units, each on the NPU or the host (support rules, options.host_ops)
+                -> stages (stages.py: valid, fewest regions)
+                -> regions too small to pay go back to the host, and stages are assigned anew
+                -> one GraphModule per stage, then an independent check of the whole plan
 """
 
 from __future__ import annotations
@@ -84,8 +84,9 @@ def _host_reasons(graph_module: fx.GraphModule, options: PartitionOptions) -> di
 
 
 def _too_small(graph: UnitGraph, stages: list[int], minimum: int) -> dict[fx.Node, str]:
-    """Calls to return to the host: those of stages that do too little, and those of connected groups
-    that do too little and sit between two host parts, which they would keep apart, or have no input."""
+    """Calls to return to the host: those of stages that do too little, and those of connected
+    groups that do too little and sit between two host parts, which they would keep apart, or have
+    no input."""
     units = graph.units
     successors = units.successors()
     by_stage = defaultdict(list)
@@ -99,9 +100,13 @@ def _too_small(graph: UnitGraph, stages: list[int], minimum: int) -> dict[fx.Nod
             continue
         for group in groups:
             if not graph.reads_memory(group):
-                reasons |= {graph.members[unit][0]: "it depends on constants only" for unit in group}
+                reasons |= {
+                    graph.members[unit][0]: "it depends on constants only" for unit in group
+                }
                 continue
-            after_host = any(not units.on_npu[u] for unit in group for u in units.predecessors[unit])
+            after_host = any(
+                not units.on_npu[u] for unit in group for u in units.predecessors[unit]
+            )
             before_host = any(not units.on_npu[u] for unit in group for u in successors[unit])
             if after_host and before_host and (work := _work(graph, group)) < minimum:
                 reasons |= _small_reasons(graph, group, work, minimum)
@@ -112,13 +117,18 @@ def _work(graph: UnitGraph, units: tuple[int, ...]) -> int:
     return region_work([node for unit in units for node in graph.members[unit]])
 
 
-def _small_reasons(graph: UnitGraph, units: tuple[int, ...], work: int, minimum: int) -> dict[fx.Node, str]:
-    reason = f"its region of {len(units)} ops saves the work of {work} MACs, less than min_region_macs={minimum}"
+def _small_reasons(
+    graph: UnitGraph, units: tuple[int, ...], work: int, minimum: int
+) -> dict[fx.Node, str]:
+    region = f"its region of {len(units)} ops saves the work of {work} MACs"
+    reason = f"{region}, less than min_region_macs={minimum}"
     return {graph.members[unit][0]: reason for unit in units}
 
 
 def _is_pass(node: fx.Node) -> bool:
-    return node.op == "call_function" and node.target is not operator.getitem and not count_macs(node)
+    return (
+        node.op == "call_function" and node.target is not operator.getitem and not count_macs(node)
+    )
 
 
 def _build_plan(graph: UnitGraph, stages: list[int]) -> PartitionPlan:
@@ -155,4 +165,7 @@ def _build_plan(graph: UnitGraph, stages: list[int]) -> PartitionPlan:
 
 
 def _is_call(node: fx.Node) -> bool:
-    return node.op in ("call_function", "call_method", "call_module") and node.target is not operator.getitem
+    return (
+        node.op in ("call_function", "call_method", "call_module")
+        and node.target is not operator.getitem
+    )

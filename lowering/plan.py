@@ -1,8 +1,8 @@
 """What partitioning decides, as plain frozen data.
 
-A `PartitionPlan` cuts one ATen graph into parts that run one after the other. Every value that crosses
-from one part to another has the name of the FX node that makes it, so a plan is read, stitched and
-tested by name and never by position.
+A `PartitionPlan` cuts one ATen graph into parts that run one after the other. Every value that
+crosses from one part to another has the name of the FX node that makes it, so a plan is read,
+stitched and tested by name and never by position.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ Place = Literal["npu", "host"]
 class Rejection:
     """Why one node runs on the host.
 
-    node: FX node name; op: ATen overload, such as "aten.convolution.default"; reason: one sentence with
-    the offending numbers; location: "file:line" of the user's program, if the graph knows it.
+    node: FX node name; op: ATen overload, such as "aten.convolution.default"; reason: one sentence
+    with the offending numbers; location: "file:line" of the user's program, if the graph knows it.
     """
 
     node: str
@@ -33,8 +33,8 @@ class Rejection:
 class Part:
     """A group of nodes that is compiled as one.
 
-    graph_module: placeholders in the order of `inputs` (each with meta["val"]); returns a tuple in the
-    order of `outputs`.
+    graph_module: placeholders in the order of `inputs` (each with meta["val"]); returns a tuple in
+    the order of `outputs`.
     macs: multiply-accumulates of one call; conv_macs: those of convolutions only.
     node_count: ATen calls, without placeholders, getitem and the output.
     """

@@ -1,9 +1,11 @@
 """Rewrites of a captured graph that make it easier to partition. They change no result.
 
-* A number that the program wrote as a tensor literal (`x * torch.tensor(2.0)`) becomes a number again,
-  so that it neither splits a region nor crosses into one.
-* The empty statistics that evaluation-mode batch normalization returns on the cpu, and that training
-  graphs save, are made by the host, so that the normalization itself can be part of a region.
+* A number that the program wrote as a tensor literal (`x * torch.tensor(2.0)`) becomes a number
+  again, so that it neither splits a region nor crosses into one.
+* A tensor without dimensions that scales or shifts another gets one, as the NPU knows no others.
+* The empty statistics that evaluation-mode batch normalization returns on the cpu, and that
+  training graphs save, are made by the host, so that the normalization itself can be part of a
+  region.
 * Calls that nothing reads are dropped.
 """
 
@@ -30,6 +32,7 @@ def simplified_copy(graph_module: fx.GraphModule) -> fx.GraphModule:
     copy.meta.update(graph_module.meta)
     for node in list(graph.nodes):
         _fold_literal_operand(copy, node)
+        _give_scalar_operands_a_dimension(graph, node)
         _replace_empty_statistics(graph, node)
     graph.eliminate_dead_code()
     graph.lint()
@@ -51,6 +54,20 @@ def _fold_literal_operand(graph_module: fx.GraphModule, node: fx.Node) -> None:
         node.args = (node.args[0], literal, *node.args[2:])
 
 
+def _give_scalar_operands_a_dimension(graph: fx.Graph, node: fx.Node) -> None:
+    if str(node.target) not in _BINARY or result(node).dim() == 0:
+        return
+    for operand in node.all_input_nodes:
+        value = operand.meta.get("val")
+        if not isinstance(value, torch.Tensor) or value.dim() or value.dtype != result(node).dtype:
+            continue
+        with graph.inserting_before(node):
+            view = graph.call_function(torch.ops.aten.view.default, (operand, [1]))
+        view.meta.update(node.meta)
+        view.meta["val"] = value.view([1])
+        node.replace_input_with(operand, view)
+
+
 def _literal(graph_module: fx.GraphModule, node: fx.Node) -> int | float | bool | None:
     while str(node.target) in _FRESH_COPIES:
         if len(node.args[0].users) != 1:
@@ -59,7 +76,11 @@ def _literal(graph_module: fx.GraphModule, node: fx.Node) -> int | float | bool 
     if node.op != "get_attr":
         return None
     value = operator.attrgetter(node.target)(graph_module)
-    if not isinstance(value, torch.Tensor) or isinstance(value, torch.nn.Parameter) or value.dim() != 0:
+    if (
+        not isinstance(value, torch.Tensor)
+        or isinstance(value, torch.nn.Parameter)
+        or value.dim() != 0
+    ):
         return None
     return None if value.is_complex() else value.item()
 

@@ -1,15 +1,16 @@
 """When each unit of a graph runs: the algorithm behind partitioning, on plain numbers.
 
-Units are numbered in a topological order and each has a place, NPU or host. `predecessors[u]` holds the
-units that must have run before u (data and order of effects). A *stage* is a number, even for host
-stages and odd for NPU stages; the units of one stage are compiled together and the stages run in
-ascending order.
+Units are numbered in a topological order and each has a place, NPU or host. `predecessors[u]` holds
+the units that must have run before u (data and order of effects). A *stage* is a number, even for
+host stages and odd for NPU stages; the units of one stage are compiled together and the stages run
+in ascending order.
 
     stage(u) = smallest number of u's parity that is >= stage(p) for every predecessor p
 
-* Valid. An edge p -> u has stage(p) <= stage(u), so the stages, run in order, never need a later one.
-  A path that leaves a stage goes to a higher one and cannot come back: every stage is convex, and the
-  graph of stages has no cycle. Any later change that keeps stage(p) <= stage(u) keeps all of this.
+* Valid. An edge p -> u has stage(p) <= stage(u), so the stages, run in order, never need a later
+  one. A path that leaves a stage goes to a higher one and cannot come back: every stage is convex,
+  and the graph of stages has no cycle. Any later change that keeps stage(p) <= stage(u) keeps all
+  of this.
 * Fewest regions. A path that changes from host to NPU n times needs n NPU regions in any valid
   partition, because two NPU nodes with a host node between them cannot share a convex region. The
   rule uses one stage for each such change on the worst path and none more.
@@ -79,13 +80,17 @@ def _earliest(units: Units) -> list[int]:
 def _sink_components(units: Units, stages: list[int]) -> None:
     """Move a component that nothing else in its stage feeds into the later NPU stage that reads it.
 
-    A transposed weight or a folded statistic then sits with the layer that uses it. Components go as
-    a whole, latest stage first, so that no edge inside one is cut and chains move together.
+    A transposed weight or a folded statistic then sits with the layer that uses it. Components go
+    as a whole, latest stage first, so that no edge inside one is cut and chains move together.
     """
     successors = units.successors()
-    for component in sorted(components(units, stages), key=lambda members: (-stages[members[0]], members)):
+    for component in sorted(
+        components(units, stages), key=lambda members: (-stages[members[0]], members)
+    ):
         members = set(component)
-        readers = [reader for unit in component for reader in successors[unit] if reader not in members]
+        readers = [
+            reader for unit in component for reader in successors[unit] if reader not in members
+        ]
         if not readers:
             continue
         first = min(readers, key=lambda reader: (stages[reader], not units.on_npu[reader]))

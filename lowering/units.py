@@ -1,10 +1,11 @@
-"""The units that partitioning places: calls with the getitems that read them, and what floats freely.
+"""The units that partitioning places: calls with the getitems that read them, and what floats
+freely.
 
 Three kinds of nodes:
 
 * a *unit* is a call together with the getitems of its outputs; it runs once, in one part;
-* a *free* node is a view that the NPU path knows, or a constant. It costs nothing, so every part that
-  needs it makes its own, and what crosses between parts is the memory itself;
+* a *free* node is a view that the NPU path knows, or a constant. It costs nothing, so every part
+  that needs it makes its own, and what crosses between parts is the memory itself;
 * placeholders and the output.
 """
 
@@ -71,7 +72,9 @@ class UnitGraph:
     def reads_memory(self, units: Collection[int]) -> bool:
         """Whether any of `units` reads something that is neither a constant nor made among them."""
         for unit in units:
-            for operand in (operand for node in self.members[unit] for operand in node.all_input_nodes):
+            for operand in (
+                operand for node in self.members[unit] for operand in node.all_input_nodes
+            ):
                 root = self.root(operand)
                 if root.op != "get_attr" and self.unit_of.get(root) not in units:
                     return True
@@ -86,4 +89,3 @@ def _caller(node: fx.Node) -> fx.Node:
     while node.target is operator.getitem and isinstance(node.args[0], fx.Node):
         node = node.args[0]
     return node
-

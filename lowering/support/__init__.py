@@ -1,7 +1,7 @@
 """Which nodes the NPU computes, and for the rest one sentence that says why not.
 
-One file per family of ops holds its rules; `rules` holds the registry and the shared checks. A rule says
-yes only to what `mlir_npu.lowering.decompositions` and the passes lower exactly.
+One file per family of ops holds its rules; `rules` holds the registry and the shared checks. A rule
+says yes only to what `mlir_npu.lowering.decompositions` and the passes lower exactly.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import operator
 
 from torch import fx
 
-from mlir_npu.lowering.support.rules import all_rules as _registered
 from mlir_npu.lowering.support.rules import Rule, find_rule, node_problem
+from mlir_npu.lowering.support.rules import all_rules as _registered
 
 FAMILIES = (
     "activation",

@@ -19,8 +19,8 @@ from mlir_npu.lowering.support.rules import arguments, rule
     "aten.mish.default",
 )
 def activation(node: fx.Node) -> str | None:
-    """relu, leaky_relu, sigmoid, tanh, silu, hardswish, hardsigmoid, softplus and mish of any shape. NaN
-    and infinities come out as in eager."""
+    """relu, leaky_relu, sigmoid, tanh, silu, hardswish, hardsigmoid, softplus and mish of any
+    shape. NaN and infinities come out as in eager."""
     return None
 
 

@@ -20,8 +20,8 @@ from mlir_npu.lowering.support.rules import arguments, rule
     "aten.div.Scalar",
 )
 def arithmetic(node: fx.Node) -> str | None:
-    """add, sub, mul and div of float32 tensors with broadcasting (per channel included), or of a tensor
-    and a number; `alpha` too."""
+    """add, sub, mul and div of float32 tensors with broadcasting (per channel included), or of a
+    tensor and a number; `alpha` too."""
     call = arguments(node)
     for name in ("other", "alpha"):
         value = call.get(name)

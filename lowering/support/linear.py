@@ -17,8 +17,9 @@ def matmul(node: fx.Node) -> str | None:
 def linear(node: fx.Node) -> str | None:
     """linear and matmul of tensors of rank 2 and above."""
     for operand in node.all_input_nodes[:2]:
-        if len(shape(operand)) < 2:
-            return f"operand {operand.name} has rank {len(shape(operand))}, and the NPU multiplies matrices"
+        rank = len(shape(operand))
+        if rank < 2:
+            return f"operand {operand.name} has rank {rank}, and the NPU multiplies matrices"
     return None
 
 

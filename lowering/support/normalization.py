@@ -19,8 +19,9 @@ _ALWAYS_EVALUATES = (
     "aten._native_batch_norm_legit_functional.default",
 )
 def batch_norm(node: fx.Node) -> str | None:
-    """Batch normalization in evaluation mode, with or without weight and bias. In training mode (batch
-    statistics), or where the saved statistics hold values that are used, it runs on the host."""
+    """Batch normalization in evaluation mode, with or without weight and bias. In training mode
+    (batch statistics), or where the saved statistics hold values that are used, it runs on the
+    host."""
     call = arguments(node)
     if str(node.target) not in _ALWAYS_EVALUATES and call["training"]:
         return "it normalizes with the statistics of the batch (training mode)"

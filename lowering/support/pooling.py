@@ -9,8 +9,8 @@ from mlir_npu.lowering.support.rules import arguments, pair, rule, shape, used_o
 
 @rule("aten.max_pool2d_with_indices.default")
 def max_pool(node: fx.Node) -> str | None:
-    """2-D max pooling, any window, stride, padding, dilation and ceil_mode, when the indices are not
-    used (training needs them for the backward)."""
+    """2-D max pooling, any window, stride, padding, dilation and ceil_mode, when the indices are
+    not used (training needs them for the backward)."""
     used = used_outputs(node) - {0}
     if used:
         return "its indices are used, and the NPU makes the maxima only"
@@ -26,15 +26,18 @@ def avg_pool(node: fx.Node) -> str | None:
 
 @rule("aten._adaptive_avg_pool2d.default", "aten.adaptive_avg_pool2d.default")
 def adaptive_avg_pool(node: fx.Node) -> str | None:
-    """Adaptive 2-D average pooling whose output size divides the input size, so that all windows are
-    equal."""
+    """Adaptive 2-D average pooling whose output size divides the input size, so that all windows
+    are equal."""
     size = shape(arguments(node)["self"])[-2:]
     out = pair(arguments(node)["output_size"])
     if any(extent % count for extent, count in zip(size, out, strict=True)):
-        return f"output {out[0]}x{out[1]} does not divide the input {size[0]}x{size[1]}, so windows differ in size"
+        sizes = f"output {out[0]}x{out[1]} does not divide the input {size[0]}x{size[1]}"
+        return f"{sizes}, so windows differ in size"
     return _batched(node)
 
 
 def _batched(node: fx.Node) -> str | None:
     rank = len(shape(arguments(node)["self"]))
-    return None if rank == 4 else f"its input has rank {rank}, and the NPU pools batched images of rank 4"
+    if rank != 4:
+        return f"its input has rank {rank}, and the NPU pools batched images of rank 4"
+    return None

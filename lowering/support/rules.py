@@ -1,7 +1,8 @@
 """The registry of support rules: one rule per ATen overload, and the checks that all of them share.
 
-A rule is a function `rule(node) -> str | None`: None when the NPU path computes the node exactly, else
-one sentence that says why not, with the offending numbers. Its docstring is what users read about it.
+A rule is a function `rule(node) -> str | None`: None when the NPU path computes the node exactly,
+else one sentence that says why not, with the offending numbers. Its docstring is what users read
+about it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ Rule = Callable[[fx.Node], str | None]
 
 MAX_RANK = 6
 
+# Takes a tensor without dimensions in, to make one with a dimension of it (simplify.py).
+_TAKES_SCALARS = ("aten.view.default",)
+
 _RULES: dict[str, Rule] = {}
 
 
@@ -24,7 +28,9 @@ def rule(*overloads: str) -> Callable[[Rule], Rule]:
     def register(function: Rule) -> Rule:
         for overload in overloads:
             if overload in _RULES:
-                raise ValueError(f"{overload} has two support rules: {_RULES[overload]} and {function}")
+                raise ValueError(
+                    f"{overload} has two support rules: {_RULES[overload]} and {function}"
+                )
             _RULES[overload] = function
         return function
 
@@ -59,7 +65,8 @@ def shape(node: fx.Node) -> tuple[int, ...]:
 
 
 def used_outputs(node: fx.Node) -> set[int]:
-    """Indices of the outputs of a multi-output node that are read (a getitem may itself be dead)."""
+    """Indices of the outputs of a multi-output node that are read (a getitem may itself be
+    dead)."""
     return {user.args[1] for user in node.users if user.users}
 
 
@@ -86,23 +93,29 @@ def tensor_problem(name: str, value: object, scalar_allowed: bool = False) -> st
     if value.dim() == 0 and not scalar_allowed:
         return f"{name} has no dimensions, and the NPU works on tensors of rank 1 to {MAX_RANK}"
     if value.dim() > MAX_RANK:
-        return f"{name} has rank {value.dim()}, and the NPU works on tensors of rank 1 to {MAX_RANK}"
+        return (
+            f"{name} has rank {value.dim()}, and the NPU works on tensors of rank 1 to {MAX_RANK}"
+        )
     return None
 
 
 def node_problem(node: fx.Node) -> str | None:
-    """What keeps a node off the NPU whatever it computes: its operands, its result, symbolic arguments."""
+    """What keeps a node off the NPU whatever it computes: its operands, its result, symbolic
+    arguments."""
     for argument in (*node.args, *node.kwargs.values()):
         if isinstance(argument, fx.Node) or argument is None:
             continue
         if any(isinstance(item, torch.SymInt) for item in pair(argument)):
             return f"argument {argument} is symbolic, and the NPU takes static shapes only"
     for operand in node.all_input_nodes:
-        problem = tensor_problem(f"operand {operand.name}", operand.meta.get("val"))
+        scalar_allowed = str(node.target) in _TAKES_SCALARS
+        problem = tensor_problem(f"operand {operand.name}", operand.meta.get("val"), scalar_allowed)
         if problem:
             return problem
     value = node.meta.get("val")
-    return tensor_problem("the result", value[0] if isinstance(value, (tuple, list)) and value else value)
+    return tensor_problem(
+        "the result", value[0] if isinstance(value, (tuple, list)) and value else value
+    )
 
 
 def _sizes(value: torch.Tensor) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import fx
 
-from mlir_npu.lowering.support.rules import arguments, rule, shape
+from mlir_npu.lowering.support.rules import rule
 
 
 @rule(
@@ -34,17 +34,14 @@ def reshape(node: fx.Node) -> str | None:
     "aten.lift_fresh.default",
 )
 def no_op(node: fx.Node) -> str | None:
-    """alias, detach, clone, contiguous and lift_fresh: the value is the same, its memory the compiler's
-    choice."""
+    """alias, detach, clone, contiguous and lift_fresh: the value is the same, its memory the
+    compiler's choice."""
     return None
 
 
-@rule("aten.expand.default")
+@rule("aten.expand.default", "aten.repeat.default")
 def expand(node: fx.Node) -> str | None:
-    """expand to the shape the tensor already has, which broadcasting leaves behind."""
-    before, after = shape(arguments(node)["self"]), shape(node)
-    if before != after:
-        return f"it repeats elements, from {list(before)} to {list(after)}"
+    """expand and repeat by constant counts."""
     return None
 
 

@@ -76,12 +76,16 @@ def calls(plan: PartitionPlan, part: str) -> list[str]:
     """Names of the ATen calls of a part, without namespace and overload."""
     (found,) = [candidate for candidate in plan.parts if candidate.name == part]
     targets = [n.target for n in found.graph_module.graph.nodes if n.op == "call_function"]
-    return [target.overloadpacket.__name__ for target in targets if hasattr(target, "overloadpacket")]
+    return [
+        target.overloadpacket.__name__ for target in targets if hasattr(target, "overloadpacket")
+    ]
 
 
-def one_call(target: torch._ops.OpOverload, *arguments: object, **options: object) -> fx.GraphModule:
-    """A graph of one call; tensors among the arguments (also inside lists) become its inputs. Of several
-    results it returns the first."""
+def one_call(
+    target: torch._ops.OpOverload, *arguments: object, **options: object
+) -> fx.GraphModule:
+    """A graph of one call; tensors among the arguments (also inside lists) become its inputs. Of
+    several results it returns the first."""
     mode = FakeTensorMode()
     graph = fx.Graph()
 

@@ -1,7 +1,7 @@
 """Calls of every op that has a support rule, in the variants that take different paths to linalg.
 
-NAME: (overload, positional arguments, keyword arguments). `SPECIAL` holds NaN, infinities, zeros of both
-signs and the ends of the exponential's range.
+NAME: (overload, positional arguments, keyword arguments). `SPECIAL` holds NaN, infinities, zeros of
+both signs and the ends of the exponential's range.
 """
 
 from __future__ import annotations
@@ -14,7 +14,26 @@ aten = torch.ops.aten
 NAN, INF = float("nan"), float("inf")
 
 SPECIAL = torch.tensor(
-    [NAN, INF, -INF, 0.0, -0.0, 1e-5, -1e-5, 30, -30, 1e30, -1e30, 88.8, -88.8, 100, -104, 3, -3, 0.5]
+    [
+        NAN,
+        INF,
+        -INF,
+        0.0,
+        -0.0,
+        1e-5,
+        -1e-5,
+        30,
+        -30,
+        1e30,
+        -1e30,
+        88.8,
+        -88.8,
+        100,
+        -104,
+        3,
+        -3,
+        0.5,
+    ]
 ).reshape(1, 2, 3, 3)
 FINITE = torch.where(SPECIAL.isinf(), 7.0, SPECIAL)
 
@@ -35,8 +54,8 @@ def case(name: str, overload: torch._ops.OpOverload, *arguments: object, **optio
 
 
 def _activations() -> None:
-    plain = "relu sigmoid tanh silu hardswish hardsigmoid elu softplus mish neg abs exp sqrt rsqrt reciprocal"
-    for name in plain.split():
+    plain = "relu sigmoid tanh silu hardswish hardsigmoid elu softplus mish"
+    for name in f"{plain} neg abs exp sqrt rsqrt reciprocal".split():
         case(name, getattr(aten, name).default, SPECIAL)
     # oneDNN's eager gelu of infinity is NaN, depending on the size; the formula gives infinity.
     case("gelu", aten.gelu.default, FINITE)
@@ -61,7 +80,12 @@ def _arithmetic() -> None:
     for name, overload in {"add": aten.add, "sub": aten.sub, "rsub": aten.rsub}.items():
         case(f"{name} alpha", overload.Tensor, SPECIAL, rand(3), alpha=2.7)
         case(f"{name} number", overload.Scalar, SPECIAL, 3.7, 2)
-    for name, overload in {"add": aten.add, "sub": aten.sub, "mul": aten.mul, "div": aten.div}.items():
+    for name, overload in {
+        "add": aten.add,
+        "sub": aten.sub,
+        "mul": aten.mul,
+        "div": aten.div,
+    }.items():
         case(f"{name} per channel", overload.Tensor, SPECIAL, rand(1, 2, 1, 1))
         case(f"{name} as number", overload.Tensor, SPECIAL, 0.1)
     case("mul number", aten.mul.Scalar, SPECIAL, INF)
@@ -98,26 +122,79 @@ def _convolutions() -> None:
     for name, (x, weight, bias, stride, padding, dilation, groups) in variants.items():
         tensors = rand(*x), rand(*weight), rand(weight[0]) if bias else None
         zeros = [0] * len(stride)
-        case(f"conv {name}", aten.convolution.default, *tensors, stride, padding, dilation, False, zeros, groups)
+        case(
+            f"conv {name}",
+            aten.convolution.default,
+            *tensors,
+            stride,
+            padding,
+            dilation,
+            False,
+            zeros,
+            groups,
+        )
 
 
 def _normalizations() -> None:
     case("batch norm", aten._native_batch_norm_legit_no_training.default, IMAGE, *STATS, 0.1, 1e-5)
-    case("batch norm of rows", aten._native_batch_norm_legit_no_training.default, rand(5, 4), *STATS, 0.1, 1e-5)
-    case("batch norm plain", aten.native_batch_norm.default, IMAGE, None, None, *STATS[2:], False, 0.1, 1e-3)
+    case(
+        "batch norm of rows",
+        aten._native_batch_norm_legit_no_training.default,
+        rand(5, 4),
+        *STATS,
+        0.1,
+        1e-5,
+    )
+    case(
+        "batch norm plain",
+        aten.native_batch_norm.default,
+        IMAGE,
+        None,
+        None,
+        *STATS[2:],
+        False,
+        0.1,
+        1e-3,
+    )
     case("batch norm 3d", aten._batch_norm_no_update.default, rand(5, 4, 6), *STATS, 0.1, 1e-5)
-    case("batch norm functional", aten._native_batch_norm_legit_functional.default, IMAGE, *STATS, False, 0.1, 1e-5)
+    case(
+        "batch norm functional",
+        aten._native_batch_norm_legit_functional.default,
+        IMAGE,
+        *STATS,
+        False,
+        0.1,
+        1e-5,
+    )
 
 
 def _pools() -> None:
     windows = itertools.product([[2, 2], [3, 2]], [[2, 3], []], [[0, 0], [1, 1]], [False, True])
     for kernel, stride, padding, ceil in windows:
         name = f"{kernel} {stride} {padding} {'ceil' if ceil else 'floor'}"
-        case(f"max pool {name}", aten.max_pool2d_with_indices.default, IMAGE, kernel, stride, padding, [1, 1], ceil)
+        case(
+            f"max pool {name}",
+            aten.max_pool2d_with_indices.default,
+            IMAGE,
+            kernel,
+            stride,
+            padding,
+            [1, 1],
+            ceil,
+        )
         for count_pad, divisor in itertools.product([False, True], [None, 3]):
             arguments = IMAGE, kernel, stride, padding, ceil, count_pad, divisor
             case(f"avg pool {name} {count_pad} {divisor}", aten.avg_pool2d.default, *arguments)
-    case("max pool dilated", aten.max_pool2d_with_indices.default, IMAGE, [2, 2], [1, 1], [1, 0], [2, 1], True)
+    case(
+        "max pool dilated",
+        aten.max_pool2d_with_indices.default,
+        IMAGE,
+        [2, 2],
+        [1, 1],
+        [1, 0],
+        [2, 1],
+        True,
+    )
     case("max pool special", aten.max_pool2d_with_indices.default, SPECIAL, [2, 2], [1, 1], [1, 1])
     for size in ([1, 1], [2, 3], [8, 12], [4, 1]):
         case(f"adaptive pool {size}", aten._adaptive_avg_pool2d.default, rand(2, 4, 8, 12), size)
@@ -133,7 +210,12 @@ def _rest() -> None:
     case("pad", aten.constant_pad_nd.default, IMAGE, [1, 0, 2, 1], 0.5)
     case("pad batch", aten.constant_pad_nd.default, IMAGE, [0, 0, 0, 0, 1, 2], -INF)
     case("view", aten.view.default, IMAGE, [2, -1])
-    case("view of a permuted tensor", aten._unsafe_view.default, IMAGE.permute(0, 2, 3, 1), [2, 63, 4])
+    case(
+        "view of a permuted tensor",
+        aten._unsafe_view.default,
+        IMAGE.permute(0, 2, 3, 1),
+        [2, 63, 4],
+    )
     case("reshape", aten.reshape.default, IMAGE.permute(0, 2, 3, 1), [14, 36])
     case("flatten", aten.flatten.using_ints, IMAGE, 1)
     case("unsqueeze", aten.unsqueeze.default, IMAGE, 2)
@@ -147,6 +229,9 @@ def _rest() -> None:
         case(name, getattr(aten, name).default, IMAGE)
     case("clone to channels_last", aten.clone.default, IMAGE, memory_format=torch.channels_last)
     case("expand", aten.expand.default, IMAGE, [2, 4, 7, 9])
+    case("expand to more", aten.expand.default, rand(4, 1), [3, 4, 5])
+    case("repeat", aten.repeat.default, rand(2, 3), [2, 2, 3])
+    case("view of a number", aten.view.default, torch.tensor(2.5), [1])
     case("slice", aten.slice.Tensor, IMAGE, 2, -3, 2**63 - 1)
     case("slice with a step", aten.slice.Tensor, IMAGE, -1, 1, 8, 2)
     case("select", aten.select.int, IMAGE, 1, -1)
@@ -154,5 +239,13 @@ def _rest() -> None:
     case("split with sizes", aten.split_with_sizes.default, IMAGE, [1, 3], 1)
 
 
-for _family in (_activations, _arithmetic, _contractions, _convolutions, _normalizations, _pools, _rest):
+for _family in (
+    _activations,
+    _arithmetic,
+    _contractions,
+    _convolutions,
+    _normalizations,
+    _pools,
+    _rest,
+):
     _family()

@@ -1,4 +1,5 @@
-"""Every supported call, respelled: the same values as eager, and the linalg that our passes expect."""
+"""Every supported call, respelled: the same values as eager, and the linalg that our passes
+expect."""
 
 import re
 from collections import Counter
@@ -14,7 +15,7 @@ from mlir_npu.lowering.importer import import_retraced
 from mlir_npu.lowering.retrace import retrace
 from mlir_npu.lowering.support import all_rules, explain_support
 
-# f64: twice the registers. cf.assert: no vectorization. linalg.index: work that shapes decide, at run time.
+# f64: twice the registers. cf.assert: no vectorization. linalg.index: run-time work on shapes.
 UNWANTED = ("f64", "cf.assert", "linalg.index", "math.fpowi", "torch.")
 
 
@@ -38,7 +39,9 @@ def packed(tensor, spec):
 def linalg_of(graph_module) -> str:
     module = import_retraced(retrace(graph_module, NPU_DECOMPOSITIONS)).module
     with module.context:
-        PassManager.parse("builtin.module(linalg-fuse-elementwise-ops,canonicalize,cse)").run(module.operation)
+        PassManager.parse("builtin.module(linalg-fuse-elementwise-ops,canonicalize,cse)").run(
+            module.operation
+        )
     return str(module)
 
 
@@ -65,7 +68,11 @@ def test_values_are_those_of_eager(name):
     inputs = [packed(*pair) for pair in zip(tensors_of(arguments), traced.inputs, strict=True)]
     (actual,) = traced.graph_module(*inputs, *traced.constants)
     torch.testing.assert_close(
-        actual.contiguous(), packed(expected, traced.results[0]), rtol=1e-5, atol=1e-6, equal_nan=True
+        actual.contiguous(),
+        packed(expected, traced.results[0]),
+        rtol=1e-5,
+        atol=1e-6,
+        equal_nan=True,
     )
 
 

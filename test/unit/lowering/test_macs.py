@@ -17,8 +17,9 @@ def convolution(x, weight, *, transposed=False, groups=1, stride=1):
 
 def backward(mask):
     return one_call(
-        aten.convolution_backward.default, torch.rand(2, 8, 6, 6), torch.rand(2, 3, 8, 8), torch.rand(8, 3, 3, 3),
-        [8], [1, 1], [0, 0], [1, 1], False, [0, 0], 1, mask,
+        aten.convolution_backward.default,
+        torch.rand(2, 8, 6, 6), torch.rand(2, 3, 8, 8), torch.rand(8, 3, 3, 3), [8],
+        [1, 1], [0, 0], [1, 1], False, [0, 0], 1, mask,
     )  # fmt: skip
 
 
@@ -38,7 +39,10 @@ def call(graph_module):
         (backward([False, True, True]), 2 * 8 * 6 * 6 * 3 * 9),
         (one_call(aten.mm.default, torch.rand(4, 5), torch.rand(5, 6)), 4 * 5 * 6),
         (one_call(aten.bmm.default, torch.rand(3, 4, 5), torch.rand(3, 5, 6)), 3 * 4 * 5 * 6),
-        (one_call(aten.addmm.default, torch.rand(6), torch.rand(4, 5), torch.rand(5, 6)), 4 * 5 * 6),
+        (
+            one_call(aten.addmm.default, torch.rand(6), torch.rand(4, 5), torch.rand(5, 6)),
+            4 * 5 * 6,
+        ),
         (one_call(aten.linear.default, torch.rand(2, 3, 5), torch.rand(6, 5)), 2 * 3 * 5 * 6),
         (one_call(aten.relu.default, torch.rand(4, 5)), 0),
     ],
@@ -49,7 +53,10 @@ def test_macs(graph_module, macs):
 
 
 def test_only_convolutions_count_as_convolutions():
-    nodes = [call(convolution((1, 1, 3, 3), (1, 1, 3, 3))), call(one_call(aten.mm.default, torch.ones(2, 2), torch.ones(2, 2)))]
+    nodes = [
+        call(convolution((1, 1, 3, 3), (1, 1, 3, 3))),
+        call(one_call(aten.mm.default, torch.ones(2, 2), torch.ones(2, 2))),
+    ]
     assert count_conv_macs(nodes) == 9
 
 

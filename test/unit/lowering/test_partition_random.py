@@ -1,4 +1,5 @@
-"""Random programs with views, writes, splits and shared results: the plan computes and aliases alike."""
+"""Random programs with views, writes, splits and shared results: the plan computes and aliases
+alike."""
 
 import itertools
 
@@ -32,7 +33,8 @@ STEPS = {
 
 @st.composite
 def programs(draw):
-    """(inputs, steps, results): a step is (name, operand indices); values are inputs, then steps."""
+    """(inputs, steps, results): a step is (name, operand indices); values are inputs, then
+    steps."""
     inputs = draw(st.integers(1, 3))
     count = draw(st.integers(1, 14))
     steps = []
@@ -73,7 +75,10 @@ def sharing(tensors):
 @settings(max_examples=250)
 def test_a_plan_is_valid_and_computes_what_the_graph_does(program, minimum):
     function = as_function(program)
-    inputs = [torch.rand(SHAPE, generator=torch.Generator().manual_seed(i)) - 0.5 for i in range(program[0])]
+    inputs = [
+        torch.rand(SHAPE, generator=torch.Generator().manual_seed(i)) - 0.5
+        for i in range(program[0])
+    ]
     graph_module = trace(function, *(tensor.clone() for tensor in inputs))
     options = PartitionOptions(minimum)
     plan = partition(graph_module, options)
@@ -88,11 +93,14 @@ def test_a_plan_is_valid_and_computes_what_the_graph_does(program, minimum):
 
     _assert_convex(plan)
     again = partition(graph_module, options)
-    assert [part.graph_module.code for part in again.parts] == [part.graph_module.code for part in plan.parts]
+    assert [part.graph_module.code for part in again.parts] == [
+        part.graph_module.code for part in plan.parts
+    ]
 
 
 def _assert_convex(plan):
-    """No path leaves a region and comes back: judged on the whole graph, from reachability alone."""
+    """No path leaves a region and comes back: judged on the whole graph, from reachability
+    alone."""
     nodes = list(plan.graph_module.graph.nodes)
     reaches = {}
     for node in reversed(nodes):
@@ -102,11 +110,17 @@ def _assert_convex(plan):
         made = set(part.outputs)
         for value in made:
             for outside in reaches[value] - inside:
-                assert not (reaches[outside] & made & inside) or _is_copied_view(plan, outside, part)
+                assert not (reaches[outside] & made & inside) or _is_copied_view(
+                    plan, outside, part
+                )
 
 
 def _is_copied_view(plan, name, part):
     """A view may be made in several parts; a path through it is no path through another part."""
-    return sum(
-        any(n.name == name and n.op == "call_function" for n in p.graph_module.graph.nodes) for p in plan.parts
-    ) != 1
+    return (
+        sum(
+            any(n.name == name and n.op == "call_function" for n in p.graph_module.graph.nodes)
+            for p in plan.parts
+        )
+        != 1
+    )

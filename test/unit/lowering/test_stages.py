@@ -13,7 +13,8 @@ def unit_graphs(draw):
     count = draw(st.integers(1, 12))
     on_npu = tuple(draw(st.booleans()) for _ in range(count))
     before = [
-        tuple(sorted(draw(st.sets(st.integers(0, unit - 1), max_size=3)))) if unit else () for unit in range(count)
+        tuple(sorted(draw(st.sets(st.integers(0, unit - 1), max_size=3)))) if unit else ()
+        for unit in range(count)
     ]
     return Units(on_npu, tuple(before))
 
@@ -47,7 +48,9 @@ def test_there_are_as_few_regions_as_the_worst_path_needs(units):
 def test_components_cover_the_npu_units_and_do_not_touch(units):
     stages = assign_stages(units)
     groups = components(units, stages)
-    assert sorted(unit for group in groups for unit in group) == [u for u, npu in enumerate(units.on_npu) if npu]
+    assert sorted(unit for group in groups for unit in group) == [
+        u for u, npu in enumerate(units.on_npu) if npu
+    ]
     home = {unit: index for index, group in enumerate(groups) for unit in group}
     for unit, before in enumerate(units.predecessors):
         for predecessor in before:

@@ -40,7 +40,10 @@ def test_tensors_that_the_npu_does_not_take_are_named(tensor, words):
 
 def test_a_second_operand_of_another_type_is_named():
     reason = explain(
-        lambda x, y: aten.mul(x, y), torch.ones(2), torch.ones(2, dtype=torch.int64), overload="aten.mul.Tensor"
+        lambda x, y: aten.mul(x, y),
+        torch.ones(2),
+        torch.ones(2, dtype=torch.int64),
+        overload="aten.mul.Tensor",
     )
     assert reason == "operand y_1 is int64, and the NPU takes float32 only"
 

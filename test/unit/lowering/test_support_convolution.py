@@ -8,7 +8,16 @@ from mlir_npu.lowering.support import explain_support
 
 
 def explain(
-    x, weight, *, bias=False, stride=1, padding=0, dilation=1, groups=1, transposed=False, dtype=torch.float32
+    x,
+    weight,
+    *,
+    bias=False,
+    stride=1,
+    padding=0,
+    dilation=1,
+    groups=1,
+    transposed=False,
+    dtype=torch.float32,
 ):
     spatial = len(x) - 2
     tensors = [torch.rand(x).to(dtype), torch.rand(weight).to(dtype)]

@@ -12,7 +12,8 @@ STATS = (torch.rand(4), torch.rand(4), torch.rand(4), torch.rand(4))
 
 
 def explain(function, *tensors):
-    """Answer of the rule for the first call of the traced function that has a tuple or tensor result."""
+    """Answer of the rule for the first call of the traced function that has a tuple or tensor
+    result."""
     graph_module = trace(function, *tensors)
     first = next(node for node in graph_module.graph.nodes if node.op == "call_function")
     return explain_support(first)
@@ -45,10 +46,16 @@ SUPPORTED = {
     "avg pool": (lambda x: aten.avg_pool2d(x, [3, 3], [2, 2], [1, 1], True, False, 5), IMAGE),
     "adaptive pool, divisible": (lambda x: aten._adaptive_avg_pool2d(x, [4, 2]), IMAGE),
     "mean over space": (lambda x: aten.mean(x, [-1, -2], True), IMAGE),
-    "addmm": (lambda b, x, y: aten.addmm(b, x, y), torch.rand(3), torch.rand(2, 5), torch.rand(5, 3)),
+    "addmm": (
+        lambda b, x, y: aten.addmm(b, x, y),
+        torch.rand(3),
+        torch.rand(2, 5),
+        torch.rand(5, 3),
+    ),
     "bmm": (lambda x, y: aten.bmm(x, y), torch.rand(2, 3, 4), torch.rand(2, 4, 5)),
     "view": (lambda x: aten.view(x, [2, -1]), IMAGE),
     "expand to the same shape": (lambda x: aten.expand(x, [2, 4, 8, 6]), IMAGE),
+    "expand": (lambda x: aten.expand(x, [2, 4, 8, 6]), torch.rand(2, 4, 1, 1)),
     "split": (lambda x: aten.split(x, 2, 1)[0], IMAGE),
     "cat": (lambda x, y: aten.cat([x, y], 1), IMAGE, IMAGE),
     "pad": (lambda x: aten.constant_pad_nd(x, [1, 0, 2, 1], 0.5), IMAGE),
@@ -70,15 +77,22 @@ REJECTED = {
     ),
     "unbatched pool": (lambda x: aten.avg_pool2d(x, [2, 2]), (IMAGE[0],), "rank 3"),
     "mean of everything": (lambda x: aten.mean(x, [0, 1, 2, 3]), (IMAGE,), "no dimensions"),
-    "mean of everything, kept": (lambda x: aten.mean(x, [0, 1, 2, 3], True), (IMAGE,), "all 4 dimensions"),
-    "expand": (
-        lambda x: aten.expand(x, [2, 4, 8, 6]),
-        (torch.rand(2, 4, 1, 1),),
-        "from [2, 4, 1, 1] to [2, 4, 8, 6]",
+    "mean of everything, kept": (
+        lambda x: aten.mean(x, [0, 1, 2, 3], True),
+        (IMAGE,),
+        "all 4 dimensions",
     ),
-    "crop": (lambda x: aten.constant_pad_nd(x, [0, -1], 0), (IMAGE,), "padding [0, -1] is negative"),
+    "crop": (
+        lambda x: aten.constant_pad_nd(x, [0, -1], 0),
+        (IMAGE,),
+        "padding [0, -1] is negative",
+    ),
     "cat with nothing": (lambda x, y: aten.cat([x, y], 1), (IMAGE, torch.rand(0)), "no elements"),
-    "sum to another type": (lambda x: aten.sum(x, [1], dtype=torch.float64), (IMAGE,), "result is float64"),
+    "sum to another type": (
+        lambda x: aten.sum(x, [1], dtype=torch.float64),
+        (IMAGE,),
+        "result is float64",
+    ),
     "complex number": (lambda x: aten.mul(x, 1j), (IMAGE,), "complex"),
     "elu of a flipped input": (lambda x: aten.elu(x, 1, 1, -1), (IMAGE,), "input_scale=-1"),
     "split of nothing": (lambda x: aten.split_with_sizes(x, [4, 0], 1)[0], (IMAGE,), "no elements"),
