@@ -1,0 +1,114 @@
+// RUN: %npu-opt %s --pass-pipeline='builtin.module(convert-linalg-to-npu)' | filecheck %s
+// RUN: %npu-opt %s --pass-pipeline='builtin.module(convert-linalg-to-npu,convert-linalg-to-npu)' | filecheck %s
+
+#sram = #npu.space<"sram">
+#acc = #npu.space<"acc">
+
+// CHECK-LABEL: func.func private @conv
+// CHECK: "npu.fill"(%[[ACC:.*]]) {value = 0.000000e+00 : f32}
+// CHECK-NEXT: "npu.conv2d"(%{{.*}}, %{{.*}}, %[[ACC]]) {dilations = array<i64: 1, 2>, strides = array<i64: 2, 1>}
+// CHECK-NEXT: "npu.drain"(%[[ACC]], %{{.*}}, %{{.*}}) ({
+// CHECK-NEXT: ^bb0(%[[V:.*]]: f32, %[[S:.*]]: f32, %{{.*}}: f32):
+// CHECK-NEXT: %[[SUM:.*]] = arith.addf %[[V]], %[[S]]
+// CHECK-NEXT: "npu.yield"(%[[SUM]])
+func.func private @conv(%x: memref<1x5x6x4xf32, #sram>, %w: memref<2x3x2x4x8xf32, #sram>, %shift: memref<2x8xf32, #sram>,
+    %a: memref<1x2x4x2x8xf32, #acc>, %out: memref<1x2x4x2x8xf32, #sram>) attributes {npu.kernel = "conv2d"} {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%a : memref<1x2x4x2x8xf32, #acc>)
+  linalg.generic {indexing_maps = [affine_map<(n, y, x, ko, ki, r, s, c) -> (n, y * 2 + r, x + s * 2, c)>,
+      affine_map<(n, y, x, ko, ki, r, s, c) -> (ko, r, s, c, ki)>, affine_map<(n, y, x, ko, ki, r, s, c) -> (n, y, x, ko, ki)>],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %w : memref<1x5x6x4xf32, #sram>, memref<2x3x2x4x8xf32, #sram>) outs(%a : memref<1x2x4x2x8xf32, #acc>)
+      attrs = {npu.op = "conv2d", npu.strides = array<i64: 2, 1>, npu.dilations = array<i64: 1, 2>} {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %t = arith.addf %o, %m : f32
+    linalg.yield %t : f32
+  }
+  linalg.generic {indexing_maps = [affine_map<(n, y, x, ko, ki) -> (ko, ki)>, affine_map<(n, y, x, ko, ki) -> (n, y, x, ko, ki)>,
+      affine_map<(n, y, x, ko, ki) -> (n, y, x, ko, ki)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "parallel"]}
+      ins(%shift, %a : memref<2x8xf32, #sram>, memref<1x2x4x2x8xf32, #acc>) outs(%out : memref<1x2x4x2x8xf32, #sram>) {
+  ^bb0(%s: f32, %v: f32, %o: f32):
+    %t = arith.addf %v, %s : f32
+    linalg.yield %t : f32
+  }
+  return
+}
+
+// One group: the group dimension goes, by views of dense tiles.
+// CHECK-LABEL: func.func private @grouped
+// CHECK-DAG: %[[X:.*]] = memref.collapse_shape %arg0 {{.*}} into memref<1x2x2x4xf32, #npu.space<"sram">>
+// CHECK-DAG: %[[W:.*]] = memref.collapse_shape %arg1 {{.*}} into memref<2x1x1x4x8xf32, #npu.space<"sram">>
+// CHECK-DAG: %[[A:.*]] = memref.collapse_shape %arg2 {{.*}} into memref<1x2x2x2x8xf32, #npu.space<"acc">>
+// CHECK: "npu.conv2d"(%[[X]], %[[W]], %[[A]])
+func.func private @grouped(%x: memref<1x2x2x1x4xf32, #sram>, %w: memref<1x2x1x1x4x8xf32, #sram>, %a: memref<1x2x2x1x2x8xf32, #acc>)
+    attributes {npu.kernel = "grouped_conv2d"} {
+  linalg.generic {indexing_maps = [affine_map<(n, y, x, g, ko, ki, r, s, c) -> (n, y + r, x + s, g, c)>,
+      affine_map<(n, y, x, g, ko, ki, r, s, c) -> (g, ko, r, s, c, ki)>,
+      affine_map<(n, y, x, g, ko, ki, r, s, c) -> (n, y, x, g, ko, ki)>],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %w : memref<1x2x2x1x4xf32, #sram>, memref<1x2x1x1x4x8xf32, #sram>) outs(%a : memref<1x2x2x1x2x8xf32, #acc>)
+      attrs = {npu.op = "grouped_conv2d", npu.strides = array<i64: 1, 1>, npu.dilations = array<i64: 1, 1>} {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %t = arith.addf %o, %m : f32
+    linalg.yield %t : f32
+  }
+  return
+}
+
+// CHECK-LABEL: func.func private @windows
+// CHECK: "npu.pool2d"(%arg0, %arg2) {dilations = array<i64: 1, 1>, kind = "max", strides = array<i64: 2, 2>, window = array<i64: 2, 2>}
+// CHECK: "npu.depthwise_conv2d"(%arg0, %arg1, %arg2) {dilations = array<i64: 1, 1>, strides = array<i64: 2, 2>}
+// CHECK-NOT: memref.alloc
+func.func private @windows(%x: memref<1x4x4x8xf32, #sram>, %w: memref<2x2x8xf32, #sram>, %a: memref<1x2x2x8xf32, #acc>) attributes {npu.kernel = "pool2d"} {
+  %window = memref.alloc() : memref<2x2xf32>
+  linalg.pooling_nhwc_max {strides = dense<2> : vector<2xi64>, dilations = dense<1> : vector<2xi64>}
+      ins(%x, %window : memref<1x4x4x8xf32, #sram>, memref<2x2xf32>) outs(%a : memref<1x2x2x8xf32, #acc>)
+  linalg.depthwise_conv_2d_nhwc_hwc {strides = dense<2> : vector<2xi64>, dilations = dense<1> : vector<2xi64>}
+      ins(%x, %w : memref<1x4x4x8xf32, #sram>, memref<2x2x8xf32, #sram>) outs(%a : memref<1x2x2x8xf32, #acc>)
+  return
+}
+
+// CHECK-LABEL: func.func private @reduction
+// CHECK: "npu.reduce"(%arg0, %arg1)
+// CHECK: iterator_types = ["parallel", "reduction"]
+// CHECK: "npu.drain"(%arg1, %arg2) ({
+// CHECK-NEXT: ^bb0(%[[V:.*]]: f32, %{{.*}}: f32):
+// CHECK-NEXT: "npu.yield"(%[[V]])
+func.func private @reduction(%x: memref<4x8xf32, #sram>, %a: memref<4xf32, #acc>, %out: memref<4xf32, #sram>) attributes {npu.kernel = "reduce"} {
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]}
+      ins(%x : memref<4x8xf32, #sram>) outs(%a : memref<4xf32, #acc>) {
+  ^bb0(%p: f32, %o: f32):
+    %m = arith.maximumf %p, %o : f32
+    linalg.yield %m : f32
+  }
+  memref.copy %a, %out : memref<4xf32, #acc> to memref<4xf32, #sram>
+  return
+}
+
+// Two results are two ops.
+// CHECK-LABEL: func.func private @two_results
+// CHECK: "npu.eltwise"(%arg0, %arg1) ({
+// CHECK: arith.negf
+// CHECK: "npu.eltwise"(%arg0, %arg2) ({
+// CHECK: %[[SQUARE:.*]] = arith.mulf
+// CHECK-NEXT: "npu.yield"(%[[SQUARE]])
+func.func private @two_results(%x: memref<4xf32, #sram>, %n: memref<4xf32, #sram>, %s: memref<4xf32, #sram>) attributes {npu.kernel = "eltwise"} {
+  linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x : memref<4xf32, #sram>) outs(%n, %s : memref<4xf32, #sram>, memref<4xf32, #sram>) {
+  ^bb0(%p: f32, %o0: f32, %o1: f32):
+    %a = arith.negf %p : f32
+    %b = arith.mulf %p, %p : f32
+    linalg.yield %a, %b : f32, f32
+  }
+  return
+}
+
+// CHECK-LABEL: func.func @no_kernel
+// CHECK: linalg.fill
+func.func @no_kernel(%x: memref<4xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%x : memref<4xf32>)
+  return
+}
