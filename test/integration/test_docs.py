@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -44,6 +45,24 @@ def test_examples_of_the_user_guide_run_one_after_the_other(tmp_path: Path) -> N
     )
     assert run.returncode == 0, run.stderr
     assert "NPU region" in run.stdout
+
+
+def test_examples_and_commands_of_the_vendor_guide_run(tmp_path: Path) -> None:
+    """The Python examples in one program, then the commands on what it has dumped."""
+    page = ROOT / "docs" / "vendor-guide.md"
+    program = "\n".join(blocks(page, "python"))
+    run = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    assert "npu.conv2d" in run.stdout
+    commands = re.findall(r"^\$ npu-opt (.*)$", page.read_text(), re.MULTILINE)
+    assert commands
+    for command in commands:
+        npu_opt = [str(Path(sys.executable).with_name("npu-opt")), *shlex.split(command)]
+        run = subprocess.run(npu_opt, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert run.returncode == 0, f"{command}: {run.stderr}"
+        assert "func.func" in run.stdout
 
 
 def test_tables_match_the_code(capsys: pytest.CaptureFixture[str]) -> None:
