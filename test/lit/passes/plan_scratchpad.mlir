@@ -6,16 +6,16 @@
 
 // Three buffers, of which the first and the last never live together; acc stands behind sram.
 // CHECK-LABEL: func.func private @kernel
-// CHECK-SAME: %[[SCRATCH:.*]]: memref<576xi8> {npu.role = "scratch"}
+// CHECK-SAME: %arg2: memref<576xi8> {npu.role = "scratch"}
 // CHECK-SAME: npu.memory = {acc_bytes = 32 : i64, sram_bytes = 512 : i64}
-// CHECK: %[[SRAM:.*]] = memref.memory_space_cast %[[SCRATCH]] : memref<576xi8> to memref<576xi8, #npu.space<"sram">>
+// CHECK: %[[SRAM:.*]] = memref.memory_space_cast %arg2 : memref<576xi8> to memref<576xi8, #npu.space<"sram">>
 // CHECK: %[[ZERO:.*]] = arith.constant 0 : index
 // CHECK: %[[FIRST:.*]] = memref.view %[[SRAM]][%[[ZERO]]][] {{.*}} to memref<64xf32, #npu.space<"sram">>
 // CHECK: %[[OTHER:.*]] = arith.constant 256 : index
 // CHECK: memref.view %[[SRAM]][%[[OTHER]]][] {{.*}} to memref<64xf32, #npu.space<"sram">>
 // CHECK: %[[AGAIN:.*]] = arith.constant 0 : index
 // CHECK: memref.view %[[SRAM]][%[[AGAIN]]][] {{.*}} to memref<32xf32, #npu.space<"sram">>
-// CHECK: %[[ACC:.*]] = memref.memory_space_cast %[[SCRATCH]] {{.*}} to memref<576xi8, #npu.space<"acc">>
+// CHECK: %[[ACC:.*]] = memref.memory_space_cast %arg2 {{.*}} to memref<576xi8, #npu.space<"acc">>
 // CHECK: %[[BEHIND:.*]] = arith.constant 512 : index
 // CHECK: memref.view %[[ACC]][%[[BEHIND]]][]
 // CHECK-NOT: memref.alloc

@@ -47,13 +47,16 @@ def test_touching_lives_do_not_share_memory():
 
 def test_the_tightest_gap_is_taken():
     requests = [
-        Request("whole", 640, 0, 0),
-        Request("long", 320, 0, 9),
-        Request("short", 160, 1, 9),
-        Request("small", 48, 1, 2),
+        Request("low", 400, 0, 9),
+        Request("wide", 304, 0, 0),
+        Request("middle", 256, 0, 9),
+        Request("narrow", 64, 0, 0),
+        Request("high", 48, 0, 9),
+        Request("late", 32, 1, 9),
     ]
     offsets = plan(requests, ALIGNMENT).offsets
-    assert offsets["long"] == 640 and offsets["short"] == 0 and offsets["small"] == 160
+    assert (offsets["wide"], offsets["narrow"]) == (400, 960)
+    assert offsets["late"] == 960, "the gap of 64 bytes is tighter than that of 304"
 
 
 def test_overflow_names_needed_available_and_largest():
@@ -82,12 +85,10 @@ def test_duplicate_names_are_refused():
         ({"a": 0}, "'b' has no offset"),
         ({"a": 0, "b": 16}, "'b' and 'a' overlap"),
         ({"a": 0, "b": 40}, "not aligned"),
-        ({"a": 0, "b": 112}, r"'b' occupies \[112, 144\) of 128 bytes"),
+        ({"a": 0, "b": 112}, "'b' occupies [112, 144) of 128 bytes"),
     ],
 )
 def test_the_verifier_reports_each_fault(offsets, fault):
     requests = [Request("a", 32, 0, 1), Request("b", 32, 1, 2)]
-    faults = verify(requests, offsets, ALIGNMENT, capacity=128)
-    assert len(faults) == 1
-    with pytest.raises(AssertionError, match=fault):
-        raise AssertionError(faults[0])
+    (found,) = verify(requests, offsets, ALIGNMENT, capacity=128)
+    assert fault in found
