@@ -30,7 +30,7 @@ from mlir_npu.runtime.signature import Signature, SignatureError, read_signature
 SIGNATURE_STAGE = "allocate"  # after it, all arguments are memrefs and all memory is planned
 
 # re-tracing sets global state of torch.fx, and the GIL is held while MLIR compiles anyway
-_COMPILING = threading.RLock()
+COMPILING = threading.RLock()
 
 
 class StageDump:
@@ -69,7 +69,7 @@ def compile_region(part: Part, options: Options, parameters: Set[str]) -> Compil
     Raises RegionCompileError with the cause and how to reproduce it.
     """
     dump = StageDump(options.dump_dir, part.name)
-    with _COMPILING:
+    with COMPILING:
         return _compile(part, options, parameters, dump)
 
 

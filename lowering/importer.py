@@ -54,7 +54,11 @@ def import_graph(
 
     Raises RegionImportError that names the operators and the user's source line.
     """
-    retraced = retrace(graph_module, decompositions)
+    return import_retraced(retrace(graph_module, decompositions), parameters)
+
+
+def import_retraced(retraced: Retraced, parameters: Set[str] = frozenset()) -> ImportedRegion:
+    """Import a graph that has been traced again. Raises RegionImportError."""
     for node in retraced.graph_module.graph.nodes:
         _refuse_crashes(node)
     context = make_context()

@@ -1,0 +1,105 @@
+"""The ATen calls that host lowering is trusted with, and for which element types.
+
+Every entry is compared with eager in test/parity/test_host_llvm.py, on NaN, infinities, -0 and integer limits.
+Left out on purpose: contractions and convolutions (naive loops lose to eager), everything that reads or writes at
+computed indices (a bad index must raise, not touch other memory), division of integers (the processor traps on 0
+where eager raises), conversion of floats to integers (undefined for NaN and out of range), argmax and sorting.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import fx
+
+from mlir_npu.lowering.source_location import source_location
+
+aten = torch.ops.aten
+
+FLOATS = frozenset({torch.float32, torch.float64})
+INTEGERS = frozenset({torch.int32, torch.int64})
+BOOL = frozenset({torch.bool})
+NUMBERS = FLOATS | INTEGERS
+ANY = NUMBERS | BOOL
+
+# element types of the tensor arguments; all of them must be the same unless the call is in _MIXED
+ALLOWED: dict[torch._ops.OpOverload, frozenset[torch.dtype]] = {
+    # arithmetic
+    **dict.fromkeys((aten.add.Tensor, aten.sub.Tensor, aten.abs.default, aten.neg.default, aten.sign.default), NUMBERS),
+    aten.mul.Tensor: ANY,
+    **dict.fromkeys((aten.div.Tensor, aten.sqrt.default, aten.rsqrt.default, aten.pow.Tensor_Tensor), FLOATS),
+    **dict.fromkeys((aten.exp.default, aten.log.default, aten.erf.default, aten.tanh.default), FLOATS),
+    **dict.fromkeys((aten.sin.default, aten.cos.default, aten.sigmoid.default, aten.silu.default), FLOATS),
+    **dict.fromkeys((aten.floor.default, aten.ceil.default, aten.round.default), FLOATS),
+    # comparison and choice
+    **dict.fromkeys((aten.eq.Tensor, aten.ne.Tensor), ANY),
+    **dict.fromkeys((aten.lt.Tensor, aten.le.Tensor, aten.gt.Tensor, aten.ge.Tensor), NUMBERS),
+    **dict.fromkeys((aten.eq.Scalar, aten.ne.Scalar, aten.lt.Scalar), INTEGERS),
+    **dict.fromkeys((aten.le.Scalar, aten.gt.Scalar, aten.ge.Scalar), INTEGERS),
+    **dict.fromkeys((aten.clamp.default, aten.clamp_min.default, aten.clamp_max.default), INTEGERS),
+    aten.isinf.default: FLOATS,
+    **dict.fromkeys((aten.logical_and.default, aten.logical_or.default), BOOL),
+    **dict.fromkeys((aten.logical_xor.default, aten.logical_not.default), BOOL),
+    **dict.fromkeys((aten.bitwise_and.Tensor, aten.bitwise_or.Tensor), BOOL | INTEGERS),
+    **dict.fromkeys((aten.bitwise_xor.Tensor, aten.bitwise_not.default), BOOL | INTEGERS),
+    aten.where.self: ANY,
+    # reductions
+    **dict.fromkeys((aten.sum.dim_IntList, aten.sum.default), ANY),
+    **dict.fromkeys((aten.mean.dim, aten.mean.default), FLOATS),
+    **dict.fromkeys((aten.amax.default, aten.amin.default), NUMBERS),
+    **dict.fromkeys((aten.any.default, aten.any.dim, aten.all.default, aten.all.dim), BOOL),
+    # shape and movement
+    **dict.fromkeys((aten.view.default, aten._unsafe_view.default, aten.unsqueeze.default), ANY),
+    **dict.fromkeys((aten.squeeze.dim, aten.squeeze.dims, aten.permute.default, aten.expand.default), ANY),
+    **dict.fromkeys((aten.t.default, aten.transpose.int, aten.clone.default, aten.alias.default), ANY),
+    **dict.fromkeys((aten.cat.default, aten.slice.Tensor, aten.select.int, aten.constant_pad_nd.default), ANY),
+    **dict.fromkeys((aten.detach.default, aten.flip.default, aten.repeat.default, aten._to_copy.default), ANY),
+    # values from nothing
+    **dict.fromkeys((aten.scalar_tensor.default, aten.full.default, aten.full_like.default), ANY),
+    **dict.fromkeys((aten.zeros.default, aten.ones.default), ANY),
+    **dict.fromkeys((aten.arange.default, aten.arange.start, aten.arange.start_step), NUMBERS),
+}
+
+_MIXED = frozenset({aten.where.self})
+MAX_REDUCTION = 4096  # elements summed in order in one accumulator; longer sums lose digits that eager keeps
+
+
+def explain_refusal(node: fx.Node) -> str | None:
+    """Why host lowering does not take a node of a re-traced graph; None if it does."""
+    if node.op in ("placeholder", "output", "get_attr"):
+        return None
+    where = f" at {location}" if (location := source_location(node)) else ""
+    types = ALLOWED.get(node.target)
+    if types is None:
+        return f"{node.target}{where} is not in the list of verified operators"
+    operands = [n.meta["val"] for n in node.all_input_nodes]
+    dtypes = {value.dtype for value in operands} if operands else {node.meta["val"].dtype}
+    if not dtypes <= types | (BOOL if node.target in _MIXED else frozenset()):
+        return f"{node.target}{where} is not verified for {_names(dtypes)}"
+    if len(dtypes - BOOL) > 1:
+        return f"{node.target}{where} mixes {_names(dtypes)}"
+    return _explain_details(node, operands, where)
+
+
+def _explain_details(node: fx.Node, operands: list[torch.Tensor], where: str) -> str | None:
+    result = node.meta["val"]
+    if result.dtype not in ANY:
+        return f"{node.target}{where} makes {_names({result.dtype})}"
+    if node.target is aten._to_copy.default and operands[0].is_floating_point() and not result.is_floating_point():
+        return f"{node.target}{where} converts floats to {_names({result.dtype})}, undefined for NaN"
+    if operands and not operands[0].is_floating_point() and node.target in _COMPARISONS:
+        if isinstance(node.args[1], float):
+            return f"{node.target}{where} compares integers with the float {node.args[1]}"
+    if node.target in _SUMS and operands[0].numel() > MAX_REDUCTION * result.numel():
+        return f"{node.target}{where} sums {operands[0].numel() // result.numel()} elements, more than {MAX_REDUCTION}"
+    return None
+
+
+_SUMS = frozenset({aten.sum.dim_IntList, aten.sum.default, aten.mean.dim, aten.mean.default})
+_COMPARISONS = frozenset(
+    {aten.eq.Scalar, aten.ne.Scalar, aten.lt.Scalar, aten.le.Scalar, aten.gt.Scalar, aten.ge.Scalar,
+     aten.clamp.default, aten.clamp_min.default, aten.clamp_max.default}
+)  # fmt: skip
+
+
+def _names(dtypes: set[torch.dtype]) -> str:
+    return ", ".join(sorted(str(dtype).removeprefix("torch.") for dtype in dtypes))
