@@ -27,7 +27,7 @@ from mlir_npu.passes.rewriting.functions import (
     region_functions,
 )
 from mlir_npu.passes.rewriting.outlining import clone_renamed
-from mlir_npu.passes.rewriting.values import definition, erase_unused, users
+from mlir_npu.passes.rewriting.values import definition, is_unused, users
 from mlir_npu.passes.rewriting.views import VIEWS
 
 PREPARE, PREPARED = "prepare", "prepared"
@@ -46,20 +46,17 @@ def outline_prepare(module: ir.Operation, options: NoOptions) -> None:
             continue
         if any(_symbol(other) == PREPARE for other in region_functions(module)):
             fail(function, f"'{_symbol(function)}' has work to prepare, but there is a @{PREPARE} already")
-        needed = [r for call in moved for r in call.results if _is_needed(r, moved)]
+        needed = [r for call in moved for r in call.results if _is_needed(r, set(moved))]
         _build_prepare(function, moved, needed)
         _pass_as_arguments(function, needed)
-        erase_unused(block)
-        for call in reversed(moved):
-            call.erase()
-            erase_unused(block)
+        _erase_moved(block, set(moved))
 
 
 def _symbol(function: ir.Operation) -> str:
     return ir.StringAttr(function.attributes["sym_name"]).value
 
 
-def _is_needed(value: ir.Value, moved: list[ir.Operation]) -> bool:
+def _is_needed(value: ir.Value, moved: set[ir.Operation]) -> bool:
     """Whether something that stays uses `value` or a view of it."""
     for user in users(value):
         if user.name in VIEWS:
@@ -109,3 +106,11 @@ def _pass_as_arguments(function: ir.Operation, values: list[ir.Value]) -> None:
     type_ = ir.FunctionType.get(inputs, old.results)
     function.attributes["function_type"] = ir.TypeAttr.get(type_)
     function.attributes["arg_attrs"] = ir.ArrayAttr.get(attributes)
+
+
+def _erase_moved(block: ir.Block, moved: set[ir.Operation]) -> None:
+    """Erase the calls that moved and what only they used, users first."""
+    for view in reversed(list(block.operations)):
+        op = view.operation
+        if op in moved or is_unused(op):
+            op.erase()

@@ -1,4 +1,6 @@
 """Which values of a function depend on parameters alone, so that they can be prepared once."""
+from collections.abc import Callable
+
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.rewriting.functions import argument_role
 from mlir_npu.passes.rewriting.values import definition
@@ -27,6 +29,17 @@ def used_values(op: ir.Operation) -> list[ir.Value]:
 
 def is_prepared(value: ir.Value) -> bool:
     """Whether parameters and constants alone determine `value`."""
+    # Operands answer most questions; what regions use from outside is slower to find.
+    return _comes_from_parameters(value, _operands) and _comes_from_parameters(value, used_values)
+
+
+def _operands(op: ir.Operation) -> list[ir.Value]:
+    return list(op.operands)
+
+
+def _comes_from_parameters(
+    value: ir.Value, inputs_of: Callable[[ir.Operation], list[ir.Value]]
+) -> bool:
     pending, seen = [value], set()
     while pending:
         value = pending.pop()
@@ -35,13 +48,7 @@ def is_prepared(value: ir.Value) -> bool:
         seen.add(value)
         op = definition(value)
         if op is not None:
-            pending.extend(used_values(op))
-        elif not _is_parameter(value):
+            pending.extend(reversed(inputs_of(op)))
+        elif argument_role(ir.BlockArgument(value)) != PARAMETER:
             return False
     return True
-
-
-def _is_parameter(value: ir.Value) -> bool:
-    argument = ir.BlockArgument(value)
-    function = argument.owner.owner.operation
-    return function.name == "func.func" and argument_role(function, argument.arg_number) == PARAMETER

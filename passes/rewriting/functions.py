@@ -38,5 +38,13 @@ def argument_role(function: ir.Operation, number: int) -> str | None:
 
 def argument_roles(function: ir.Operation) -> list[str | None]:
     """`npu.role` of every argument, None where it has none."""
-    roles = [attributes.get(ROLE) for attributes in argument_attributes(function)]
-    return [None if role is None else ir.StringAttr(role).value for role in roles]
+    return [argument_role(argument) for argument in function.regions[0].blocks[0].arguments]
+
+
+def argument_role(argument: ir.BlockArgument) -> str | None:
+    """`npu.role` of a function's argument, None if it has none or belongs to another operation."""
+    function = argument.owner.owner.operation
+    if function.name != "func.func" or "arg_attrs" not in function.attributes:
+        return None
+    attributes = ir.DictAttr(ir.ArrayAttr(function.attributes["arg_attrs"])[argument.arg_number])
+    return ir.StringAttr(attributes[ROLE]).value if ROLE in attributes else None

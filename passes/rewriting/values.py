@@ -96,14 +96,15 @@ def erase_if_unused(*values: ir.Value) -> None:
     while pending:
         value = pending.pop(0)
         op = definition(value) if value not in gone else None
-        if op is None or not _is_unused(op):
+        if op is None or not is_unused(op):
             continue
         pending.extend(op.operands)
         gone.update(op.results)
         op.erase()
 
 
-def _is_unused(op: ir.Operation) -> bool:
+def is_unused(op: ir.Operation) -> bool:
+    """Whether `op` has no effects and nobody uses its results."""
     return op.name.startswith(_PURE) and not any(True for r in op.results for _ in r.uses)
 
 
@@ -111,5 +112,5 @@ def erase_unused(block: ir.Block) -> None:
     """Erase operations without effects whose results nobody uses, last first."""
     for view in reversed(list(block.operations)):
         op = view.operation
-        if _is_unused(op):
+        if is_unused(op):
             op.erase()
