@@ -206,7 +206,7 @@ def nothing_asserts(module: ir.Operation) -> Iterator[Violation]:
     """A check that fails would end the process."""
     for op in nested(module):
         if op.name == "cf.assert":
-            yield op, f"'cf.assert' is left: {string(op.attributes['msg'])}"
+            yield op, f"'cf.assert' is left: {string(op, 'msg')}"
 
 
 RULES = {

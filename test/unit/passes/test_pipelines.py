@@ -1,0 +1,209 @@
+"""The stages in order, what a failure reports, and the rules that end every stage."""
+from __future__ import annotations
+
+import re
+
+import pytest
+from staged import kernel_text as k
+from staged.run import compile_to
+
+from mlir_npu.dialect.bindings import ir, make_context
+from mlir_npu.dialect.target import load_target, set_target
+from mlir_npu.passes.pass_manager import run_pipeline
+from mlir_npu.passes.pipelines import (
+    HOST_STAGES,
+    STAGES,
+    Stage,
+    StageFailure,
+    run_stage,
+    run_stages,
+    stage_names,
+)
+from mlir_npu.passes.verify_stage import RULES, StageViolation, verify_stage
+
+CONV = k.conv2d((1, 8, 8, 8), 2, 8, k.Window((3, 3), low=(1, 1), high=(1, 1)))
+SRAM = 'memref<16xf32, #npu.space<"sram">>'
+
+
+def parse(text: str, target: str | None = None) -> ir.Module:
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        if target:
+            set_target(module.operation, load_target(target))
+        return module
+
+
+def violations(text: str, stage: str, target: str | None = None) -> list[str]:
+    with pytest.raises(StageViolation) as error:
+        verify_stage(parse(text, target), stage)
+    return [diagnostic.message for diagnostic in error.value.diagnostics]
+
+
+def test_stages_stand_in_the_order_of_the_design():
+    assert stage_names() == (
+        "normalise", "schedule", "tile", "buffers", "stage", "allocate", "cpu", "llvm",
+    )  # fmt: skip
+    assert set(RULES) == {stage.name for stage in (*STAGES, *HOST_STAGES)}
+
+
+def test_every_stage_is_a_pipeline_of_known_passes():
+    module = parse("")
+    for stage in STAGES:
+        if stage.name != "normalise":  # some of its passes want a target
+            run_pipeline(module, stage.pipeline)
+
+
+def test_stages_report_in_order_and_can_be_cut_out():
+    module, seen = parse(CONV.text, "small"), []
+    run_stages(module, lambda name, _: seen.append(name), first="schedule", last="stage")
+    assert seen == ["schedule", "tile", "buffers", "stage"]
+    text = module.operation.get_asm()
+    assert '"npu.conv2d"' in text and "linalg" not in text
+
+
+def test_an_unknown_stage_is_refused():
+    with pytest.raises(ValueError, match="no stage is called 'tiles'; there are normalise, schedule"):
+        run_stages(parse(""), first="tiles")
+
+
+def test_a_failure_holds_what_reproduces_it():
+    kernel = k.matmul(4, 4, 2, 32)
+    with pytest.raises(StageFailure) as error:
+        compile_to(kernel, "stage", "nano")
+    failure = error.value
+    assert (failure.stage, failure.pass_name) == ("schedule", "choose-tiles")
+    assert re.search(r"needs \d+ of 256 bytes of sram", failure.diagnostics[0].message)
+    assert failure.reproduction("/tmp/a b.mlir") == (
+        "npu-opt '/tmp/a b.mlir' --pass-pipeline='builtin.module(choose-tiles)'"
+    )
+    again = parse(failure.ir_before)
+    with pytest.raises(StageFailure, match=re.escape(failure.diagnostics[0].message)):
+        run_stages(again, first="schedule", last="schedule")
+
+
+def test_a_broken_rule_is_a_failure_of_the_stage():
+    text = "func.func private @k() attributes {npu.kernel = \"copy\"} { return }"
+    with pytest.raises(StageFailure) as error:
+        run_stage(parse(text, "edge"), Stage("schedule", ("cse",)))
+    assert error.value.pass_name == "verify-stage"
+    assert "kernel 'k' has no schedule" in str(error.value)
+
+
+def test_a_fault_in_a_pass_is_reported_as_one(monkeypatch):
+    from mlir_npu.passes import registry
+
+    def broken(module, options):
+        raise KeyError("lost")
+
+    entry = registry.Pass("broken", broken, registry.NoOptions, "", __name__)
+    monkeypatch.setitem(registry._PASSES, "broken", entry)
+    with pytest.raises(StageFailure, match="internal error: KeyError: 'lost'") as error:
+        run_stage(parse(""), Stage("cpu", ("cse", "broken", "canonicalize")))
+    assert error.value.pass_name == "broken" and isinstance(error.value.__cause__, KeyError)
+
+
+def test_normalise_wants_calls_only():
+    text = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %0 = arith.negf %x : tensor<4xf32>
+      return %0 : tensor<4xf32>
+    }"""
+    assert violations(text, "normalise") == ["'arith.negf' stands outside of a kernel"]
+
+
+def test_schedule_must_fit():
+    text = """func.func private @k() attributes {npu.kernel = "eltwise", npu.schedule = {
+      tile = array<i64>, sram_bytes = 300 : i64, acc_bytes = 0 : i64}} { return }"""
+    assert violations(text, "schedule", "nano") == ["schedule needs 300 of 256 sram_bytes"]
+
+
+def test_tiles_must_have_been_made():
+    text = k.add_relu((4, 8), schedule=k.schedule((2, 0))).text
+    assert violations(text, "tile", "edge") == ["kernel 'kernel' works on [4, 8], its tile is [2, 0]"]
+
+
+def test_buffers_leave_no_tensors_and_no_results():
+    text = """func.func @f(%x: memref<4xf32>) -> memref<4xf32> {
+      %e = tensor.empty() : tensor<4xf32>
+      return %x : memref<4xf32>
+    }"""
+    assert violations(text, "buffers") == ["'tensor.empty' makes a tensor", "'f' returns memref<4xf32>"]
+
+
+def test_staged_kernels_reach_dram_by_dma_and_wait_once():
+    text = f"""func.func private @k(%x: memref<16xf32>, %s: {SRAM}) attributes {{npu.kernel = "eltwise"}} {{
+      %t = memref.alloc() : memref<16xf32>
+      memref.copy %x, %t : memref<16xf32> to memref<16xf32>
+      %0 = "npu.dma_start"(%x, %s) {{operandSegmentSizes = array<i32: 1, 1, 0>,
+        permutation = array<i64: 0>}} : (memref<16xf32>, {SRAM}) -> !npu.token
+      return
+    }}"""
+    assert violations(text, "stage") == [
+        "'memref.copy' is left",
+        "kernel 'k' allocates memref<16xf32> in dram",
+        "a move is waited for 0 times",
+    ]
+
+
+PLACED = """func.func private @k(%scratch: memref<256xi8> {{npu.role = "scratch"}}) attributes {{
+    npu.kernel = "eltwise", npu.memory = {{sram_bytes = 128 : i64, acc_bytes = 0 : i64}}}} {{
+  %m = memref.memory_space_cast %scratch : memref<256xi8> to memref<256xi8, #npu.space<"sram">>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant {second} : index
+  %a = memref.view %m[%c0][] : memref<256xi8, #npu.space<"sram">> to {sram}
+  %b = memref.view %m[%c1][] : memref<256xi8, #npu.space<"sram">> to {sram}
+  scf.forall (%i) in (2) {{
+    "npu.fill"(%a) {{value = 0.0 : f32}} : ({sram}) -> ()
+    {between}
+    "npu.fill"(%b) {{value = 0.0 : f32}} : ({sram}) -> ()
+    {after}
+  }}
+  return
+}}"""
+USE = '"npu.eltwise"(%a, %a) ({ ^bb0(%v: f32, %o: f32): "npu.yield"(%v) {operandSegmentSizes = array<i32: 1>} : (f32) -> () }) {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>} : (' + SRAM + ", " + SRAM + ") -> ()"  # fmt: skip
+
+
+def test_buffers_that_never_live_together_may_share():
+    text = PLACED.format(second=0, sram=SRAM, between=USE, after="")
+    verify_stage(parse(text, "edge"), "allocate")
+
+
+def test_live_buffers_must_be_disjoint():
+    (message,) = violations(PLACED.format(second=32, sram=SRAM, between="", after=USE), "allocate", "edge")
+    assert message.startswith("sram of 'k':") and "overlap while both are live" in message
+
+
+def test_a_value_carried_between_rounds_is_live_in_all_of_the_loop():
+    text = PLACED.format(second=0, sram=SRAM, between=USE, after="")
+    first_fill = '"npu.fill"(%a) {value = 0.0 : f32} : (' + SRAM + ") -> ()"
+    (message,) = violations(text.replace(first_fill, ""), "allocate", "edge")
+    assert "overlap while both are live" in message
+
+
+def test_allocated_functions_take_their_memory_last():
+    text = """func.func @main(%x: memref<4xf32>) {
+      %a = memref.alloc() : memref<4xf32>
+      return
+    }"""
+    assert violations(text, "allocate", "edge") == [
+        "memref<4xf32> has no place",
+        "'main' must end with ['workspace', 'scratch'], has [None]",
+    ]
+
+
+def test_memory_must_not_exceed_the_target():
+    text = PLACED.format(second=64, sram=SRAM, between="", after="").replace("128 : i64", "300 : i64")
+    assert violations(text, "allocate", "nano") == ["eltwise kernel needs 300 of 256 bytes of sram"]
+
+
+def test_host_parts_assert_nothing():
+    text = """func.func @f(%x: i1) {
+      cf.assert %x, "must hold"
+      return
+    }"""
+    assert violations(text, "host") == ["'cf.assert' is left: must hold"]
+
+
+def test_cpu_and_llvm_leave_nothing_of_the_level_above():
+    text = f'func.func @f(%s: {SRAM}) {{ "npu.fill"(%s) {{value = 0.0 : f32}} : ({SRAM}) -> () return }}'
+    assert violations(text, "cpu") == ["'npu.fill' is left"]
+    assert "'func.func' is not lowered" in violations(text, "llvm")
