@@ -27,18 +27,20 @@ ROWS: tuple[tuple[str, Callable[[Trial], str]], ...] = (
     ("multiply-accumulates", lambda t: f"{t.placement.macs / 1e6:,.1f} M"),
     ("  on the NPU", lambda t: f"{percent(t.placement.npu_macs, t.placement.macs)}"),
     ("  of convolutions", lambda t: percent(t.placement.npu_conv_macs, t.placement.conv_macs)),
-    ("largest difference from eager", lambda t: f"{t.difference.largest:.1e}"),
+    ("difference from eager", lambda t: f"{t.difference.largest:.1e}"),
     ("  tolerated", lambda t: f"{t.difference.tolerance:.1e}"),
     ("cold compile, s", lambda t: f"{t.compile_seconds:.1f}"),
-    ("eager, ms a call: median (least)", lambda t: f"{t.eager.median:.2f} ({t.eager.least:.2f})"),
-    ("mlir_npu, ms a call", lambda t: f"{t.ours.median:.2f} ({t.ours.least:.2f})"),
+    ("eager, ms a call", lambda t: f"{t.eager.median:.2f}"),
+    ("  least", lambda t: f"{t.eager.least:.2f}"),
+    ("mlir_npu, ms a call", lambda t: f"{t.ours.median:.2f}"),
+    ("  least", lambda t: f"{t.ours.least:.2f}"),
 )
 
 
 class Progress:
     """Says which step a network is at, and that it still is, every few seconds."""
 
-    EVERY = 5.0  # seconds
+    EVERY = 10.0  # seconds
 
     def __init__(self, console: Console, name: str) -> None:
         self._console, self._name = console, name
@@ -80,7 +82,7 @@ def percent(part: int, whole: int) -> str:
 
 def networks_table(trials: list[Trial]) -> Table:
     table = Table(title='torch.compile(model, backend="mlir_npu")')
-    table.add_column("")
+    table.add_column("", no_wrap=True)
     for trial in trials:
         table.add_column(trial.network.name, justify="right")
     for title, cell in ROWS:
