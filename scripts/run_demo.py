@@ -30,9 +30,9 @@ ROWS: tuple[tuple[str, Callable[[Trial], str]], ...] = (
     ("difference from eager", lambda t: f"{t.difference.largest:.1e}"),
     ("  tolerated", lambda t: f"{t.difference.tolerance:.1e}"),
     ("cold compile, s", lambda t: f"{t.compile_seconds:.1f}"),
-    ("eager, ms a call", lambda t: f"{t.eager.median:.2f}"),
+    ("eager, ms (median)", lambda t: f"{t.eager.median:.2f}"),
     ("  least", lambda t: f"{t.eager.least:.2f}"),
-    ("mlir_npu, ms a call", lambda t: f"{t.ours.median:.2f}"),
+    ("mlir_npu, ms (median)", lambda t: f"{t.ours.median:.2f}"),
     ("  least", lambda t: f"{t.ours.least:.2f}"),
 )
 
