@@ -11,13 +11,9 @@ from dataclasses import dataclass, field
 
 from mlir_npu.dialect.bindings import ir, make_context
 from mlir_npu.dialect.target import ATTRIBUTE_NAME, Target, set_target
-from mlir_npu.passes.pass_manager import (
-    Diagnostic,
-    PipelineError,
-    PipelineFailure,
-    as_diagnostics,
-    run_pipeline,
-)
+from mlir_npu.passes.diagnostics import Diagnostic, as_diagnostics
+from mlir_npu.passes.pass_manager import PipelineFailure, run_pipeline
+from mlir_npu.passes.pipeline_text import PipelineError
 
 SEVERITIES = ("error", "note")
 SPLIT_MARKER = re.compile(r"(?m)^// -----[^\n]*\n")

@@ -2,47 +2,24 @@
 
 Upstream's PassManager cannot name Python passes, so the pipeline text is parsed here and each leaf
 pass runs on its own: an upstream leaf through `PassManager.parse`, one of ours as a function call
-followed by verification. Printing, timing and failure reports treat both alike.
+followed by verification. Printing and failure reports treat both alike.
 """
 
 from __future__ import annotations
 
 import difflib
 import logging
-import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 from mlir_npu.dialect.bindings import PassManager, ir
 from mlir_npu.dialect.target import TargetError
+from mlir_npu.passes.diagnostics import Diagnostic, as_diagnostics, collected_diagnostics
 from mlir_npu.passes.option_parser import OptionError, parse_options
+from mlir_npu.passes.pipeline_text import PipelineElement, PipelineError, parse_pipeline
 from mlir_npu.passes.registry import Pass, PassFailure, all_passes, find_pass
 
 _LOGGER = logging.getLogger("mlir_npu.passes")
-# Diagnostics attached to exceptions carry plain locations, of which only the text tells the line.
-_FILE_LINE = re.compile(r'":(\d+):\d+')
-_PLACE = re.compile(r'loc\("(.*)":(\d+):(\d+)\)')
-
-
-class PipelineError(ValueError):
-    """The pipeline text is wrong: syntax, an unknown pass, an unknown option."""
-
-
-@dataclass(frozen=True)
-class Diagnostic:
-    """One message. severity: error, warning, note; line: None without a location."""
-
-    severity: str
-    location: str
-    line: int | None
-    message: str
-
-    def __str__(self) -> str:
-        place = _PLACE.fullmatch(self.location)
-        where = "{}:{}:{}".format(*place.groups()) if place else self.location
-        return f"{where}: {self.severity}: {self.message}"
 
 
 class PipelineFailure(Exception):
@@ -56,15 +33,6 @@ class PipelineFailure(Exception):
         self.diagnostics = diagnostics
         errors = [str(one) for one in diagnostics if one.severity == "error"]
         super().__init__(f"pass '{pass_name}' failed: {'; '.join(errors)}")
-
-
-@dataclass(frozen=True)
-class PipelineElement:
-    """One element of a pipeline: a pass with its option text, or an anchor with nested elements."""
-
-    name: str
-    options: str
-    nested: tuple[PipelineElement, ...] | None
 
 
 def run_pipeline(
@@ -83,46 +51,6 @@ def run_pipeline(
     with module.context, ir.Location.unknown():
         _check(root.nested, (root.name,))
         _run(module, root.nested, (root.name,), after_each)
-
-
-def parse_pipeline(text: str) -> PipelineElement:
-    """The one anchored element that a pipeline consists of."""
-    elements, position = _parse_elements(text, 0)
-    if text[position:].strip():
-        raise PipelineError(f"unexpected {text[position]!r} at position {position} of: {text}")
-    if len(elements) != 1 or elements[0].nested is None or elements[0].name != "builtin.module":
-        raise PipelineError(f"a pipeline has the form builtin.module(pass,...), got: {text}")
-    return elements[0]
-
-
-def _parse_elements(text: str, position: int) -> tuple[tuple[PipelineElement, ...], int]:
-    elements: list[PipelineElement] = []
-    while True:
-        match = re.compile(r"\s*([\w.-]+)\s*").match(text, position)
-        if not match:
-            raise PipelineError(f"expected a pass name at position {position} of: {text}")
-        position, options, nested = match.end(), "", None
-        if text[position : position + 1] == "{":
-            options, position = _balanced_braces(text, position)
-        elif text[position : position + 1] == "(":
-            nested, position = _parse_elements(text, position + 1)
-            if text[position : position + 1] != ")":
-                raise PipelineError(f"expected ')' at position {position} of: {text}")
-            position += 1
-        elements.append(PipelineElement(match.group(1), options, nested))
-        separator = re.compile(r"\s*,").match(text, position)
-        if not separator:
-            return tuple(elements), position + len(text[position:]) - len(text[position:].lstrip())
-        position = separator.end()
-
-
-def _balanced_braces(text: str, start: int) -> tuple[str, int]:
-    depth = 0
-    for position in range(start, len(text)):
-        depth += (text[position] == "{") - (text[position] == "}")
-        if depth == 0:
-            return text[start + 1 : position], position + 1
-    raise PipelineError(f"missing '}}' after position {start} of: {text}")
 
 
 def _check(elements: tuple[PipelineElement, ...], anchors: tuple[str, ...]) -> None:
@@ -171,7 +99,7 @@ def _run(
 
 
 def _run_leaf(module: ir.Module, element: PipelineElement, anchors: tuple[str, ...]) -> None:
-    with _collected_diagnostics(module.context) as diagnostics:
+    with collected_diagnostics(module.context) as diagnostics:
         try:
             _run_pass(module, element, anchors)
         except (ir.MLIRError, PassFailure, TargetError) as error:
@@ -191,38 +119,6 @@ def _run_pass(module: ir.Module, element: PipelineElement, anchors: tuple[str, .
     for anchor in _anchor_operations(module.operation, anchors[1:]):
         ours.function(anchor, options)
     module.operation.verify()
-
-
-@contextmanager
-def _collected_diagnostics(context: ir.Context) -> Iterator[list[Diagnostic]]:
-    """Diagnostics of the context go into the list, neither to stderr nor into exceptions."""
-    diagnostics: list[Diagnostic] = []
-    handler = context.attach_diagnostic_handler(lambda one: _collect(one, diagnostics))
-    emitting = context.emit_error_diagnostics
-    context.emit_error_diagnostics = True
-    try:
-        yield diagnostics
-    finally:
-        context.emit_error_diagnostics = emitting
-        handler.detach()
-
-
-def as_diagnostics(error: Exception) -> list[Diagnostic]:
-    """What an exception of the bindings says, as diagnostics; never empty."""
-    diagnostics: list[Diagnostic] = []
-    for diagnostic in getattr(error, "error_diagnostics", ()):
-        _collect(diagnostic, diagnostics)
-    return diagnostics or [Diagnostic("error", "loc(unknown)", None, str(error))]
-
-
-def _collect(diagnostic: ir.Diagnostic | ir.DiagnosticInfo, into: list[Diagnostic]) -> bool:
-    severity = str(diagnostic.severity).rsplit(".", 1)[-1].lower()
-    match = _FILE_LINE.search(str(diagnostic.location))
-    line = int(match.group(1)) if match else None
-    into.append(Diagnostic(severity, str(diagnostic.location), line, diagnostic.message))
-    for note in diagnostic.notes:
-        _collect(note, into)
-    return True
 
 
 def _anchored(element: PipelineElement, anchors: tuple[str, ...]) -> str:

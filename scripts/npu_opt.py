@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mlir_npu.dialect.target import TargetError, available_targets, load_target
 from mlir_npu.passes.opt_driver import OptOptions, process_chunk, split_chunks, stage_range
-from mlir_npu.passes.pass_manager import PipelineError
+from mlir_npu.passes.pipeline_text import PipelineError
 from mlir_npu.passes.registry import all_passes
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mlir_npu.dialect.target import load_target
+from mlir_npu.passes.diagnostics import Diagnostic
 from mlir_npu.passes.opt_driver import (
     OptOptions,
     compare_diagnostics,
@@ -12,7 +13,7 @@ from mlir_npu.passes.opt_driver import (
     process_chunk,
     split_chunks,
 )
-from mlir_npu.passes.pass_manager import Diagnostic, PipelineError
+from mlir_npu.passes.pipeline_text import PipelineError
 from mlir_npu.scripts.npu_opt import main
 
 GOOD = "func.func @f() {\n  return\n}\n"

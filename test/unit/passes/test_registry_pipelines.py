@@ -9,13 +9,8 @@ import pytest
 
 from mlir_npu.dialect.bindings import ir, make_context
 from mlir_npu.dialect.target import target_of
-from mlir_npu.passes.pass_manager import (
-    PipelineElement,
-    PipelineError,
-    PipelineFailure,
-    parse_pipeline,
-    run_pipeline,
-)
+from mlir_npu.passes.pass_manager import PipelineFailure, run_pipeline
+from mlir_npu.passes.pipeline_text import PipelineElement, PipelineError, parse_pipeline
 from mlir_npu.passes.registry import fail, register_pass
 
 TWO_FUNCTIONS = """
