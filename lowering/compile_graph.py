@@ -58,7 +58,7 @@ def compile_graph(
         for part in plan.parts:
             compiled = _compile_part(part, options, static)
             calls[part.name] = compiled.call
-            reports.append(report_part(part, compiled.engine, compiled.reason))
+            reports.append(report_part(part, compiled.engine, compiled.reason, static))
         comments = {name: role.text for name, role in roles.items()}
         comments |= {report.name: describe_part(report) for report in reports}
         source = stitched_source(plan, kind, comments)
@@ -87,7 +87,11 @@ def _after_failure(part: Part, options: Options, error: RegionCompileError) -> H
     if options.strict:
         raise StrictError(f"{part.name} does not compile: {error}") from error
     host = compile_host(part, options)
-    warn_once(logger, error.cause, f"{part.name} runs on the host ({host.engine}): {error}")
+    warn_once(
+        logger,
+        error.cause,
+        f"mlir_npu region {part.name} runs on the host ({host.engine}): {error}",
+    )
     return HostPart(host.call, host.engine, error.cause)
 
 

@@ -50,8 +50,8 @@ def refuse_fallbacks(plan: PartitionPlan, options: Options) -> None:
     if len(causes) > LISTED:
         lines.append(f"  and {len(causes) - LISTED} more")
     raise StrictError(
-        f"strict=True, and {len(causes)} op{'s' if len(causes) > 1 else ''} that the NPU has a lowering "
-        "for would run on the host; list them in host_ops to allow it:\n" + "\n".join(lines)
+        f"strict=True, and {_ops(len(causes))} that the NPU has a lowering for would run on the host; "
+        "list them in host_ops to allow it:\n" + "\n".join(lines)
     )
 
 
@@ -70,9 +70,9 @@ def warn_of_host_work(plan: PartitionPlan, options: Options, kind: str) -> None:
     if len(new) > WARNED:
         lines.append(f"\n  and {len(new) - WARNED} causes more")
     logger.warning(
-        "%s graph: %d ops run on the host (told once; mlir_npu.explain lists all):%s",
+        "mlir_npu runs %s of the %s graph on the host (mlir_npu.explain lists all):%s",
+        _ops(sum(map(len, new))),
         kind,
-        sum(map(len, new)),
         "".join(lines),
     )
 
@@ -95,6 +95,10 @@ def _does_work(node: fx.Node, minimum: int) -> bool:
     if any(not isinstance(size, int) for tensor in tensors for size in tensor.shape):
         return True  # nobody knows how much
     return max(count_macs(node), count_elements(node)) >= minimum
+
+
+def _ops(count: int) -> str:
+    return "1 op" if count == 1 else f"{count} ops"
 
 
 def _cause(rejection: Rejection) -> str:

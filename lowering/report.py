@@ -9,7 +9,7 @@ import contextlib
 import operator
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 from torch import fx
@@ -23,7 +23,8 @@ class PartReport:
     """One part of a stitched graph.
 
     engine: "npu", "llvm", "inductor" or "eager"; reason: why not the engine that was asked for;
-    inputs, outputs: "name: dtype[shape]"; ops: ATen overloads in order.
+    inputs (without parameters), parameters, outputs: "name: dtype[shape]"; ops: ATen overloads in
+    order.
     """
 
     name: str
@@ -31,6 +32,7 @@ class PartReport:
     engine: str
     reason: str | None
     inputs: tuple[str, ...]
+    parameters: tuple[str, ...]
     outputs: tuple[str, ...]
     ops: tuple[str, ...]
     node_count: int
@@ -52,16 +54,20 @@ class GraphReport:
         return tuple(part for part in self.parts if part.engine == "npu")
 
 
-def report_part(part: Part, engine: str, reason: str | None) -> PartReport:
-    """Record of one part."""
+def report_part(
+    part: Part, engine: str, reason: str | None, static: Set[str] = frozenset()
+) -> PartReport:
+    """Record of one part. static: names of parameters."""
     graph = part.graph_module.graph
+    placeholders = graph.find_nodes(op="placeholder")
     (output,) = graph.find_nodes(op="output")
     return PartReport(
         name=part.name,
         place=part.place,
         engine=engine,
         reason=reason,
-        inputs=tuple(map(_describe, graph.find_nodes(op="placeholder"))),
+        inputs=tuple(_describe(node) for node in placeholders if node.name not in static),
+        parameters=tuple(_describe(node) for node in placeholders if node.name in static),
         outputs=tuple(_describe(node) for node in output.args[0] if isinstance(node, fx.Node)),
         ops=tuple(
             str(node.target)
@@ -74,13 +80,17 @@ def report_part(part: Part, engine: str, reason: str | None) -> PartReport:
     )
 
 
+def list_ops(part: PartReport) -> str:
+    """ "2 convolution, relu": ops in order of their first call."""
+    counts = Counter(op.removeprefix("aten.").rsplit(".", 1)[0] for op in part.ops)
+    return ", ".join(f"{count} {op}" if count > 1 else op for op, count in counts.items())
+
+
 def describe_part(part: PartReport) -> str:
     """One line: engine, ops, work."""
-    counts = Counter(op.removeprefix("aten.").rsplit(".", 1)[0] for op in part.ops)
-    ops = ", ".join(f"{count} {op}" if count > 1 else op for op, count in counts.items())
     engine = "NPU" if part.engine == "npu" else f"host, {part.engine}"
     work = f"; {part.macs:,} MACs" if part.macs else ""
-    return f"{engine}: {ops}{work}"
+    return f"{engine}: {list_ops(part)}{work}"
 
 
 def record(report: GraphReport) -> None:

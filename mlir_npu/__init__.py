@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import importlib
 
-from mlir_npu.version import __version__
+from mlir_npu.version import __version__ as __version__
 
 _HOMES = {
-    "Explanation": "mlir_npu.explain",
+    "Explanation": "mlir_npu.explanation",
     "HostLoweringError": "mlir_npu.errors",
     "Options": "mlir_npu.options",
     "OptionsError": "mlir_npu.errors",
@@ -21,7 +21,7 @@ _HOMES = {
     "Target": "mlir_npu.dialect.target",
     "TargetError": "mlir_npu.dialect.target",
     "available_targets": "mlir_npu.dialect.target",
-    "explain": "mlir_npu.explain",
+    "explain": "mlir_npu.explanation",
     "load_target": "mlir_npu.dialect.target",
 }
 
@@ -32,7 +32,7 @@ def __getattr__(name: str):
     if name not in _HOMES:
         raise AttributeError(f"module 'mlir_npu' has no attribute '{name}'")
     value = getattr(importlib.import_module(_HOMES[name]), name)
-    globals()[name] = value  # a submodule of the same name must not win at the next access
+    globals()[name] = value
     return value
 
 

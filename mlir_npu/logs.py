@@ -2,6 +2,8 @@
 
     MLIR_NPU_LOGS=info                  everything at INFO
     MLIR_NPU_LOGS=partition,+region     mlir_npu.partition at INFO, mlir_npu.region at DEBUG
+
+Without it, records go where the program's own logging sends them.
 """
 
 from __future__ import annotations

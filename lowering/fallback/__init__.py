@@ -50,7 +50,6 @@ def compile_host(part: Part, options: Options) -> HostPart:
             f"{part.name} does not compile with fallback={options.fallback!r}: {reason}"
         )
     else:
-        warn_once(
-            logger, reason, f"{part.name} runs in eager instead of {options.fallback}: {reason}"
-        )
+        message = f"mlir_npu part {part.name} runs in eager, not in {options.fallback}: {reason}"
+        warn_once(logger, reason, message)
     return HostPart(compile_host_eager(part), "eager", reason)

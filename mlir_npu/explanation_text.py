@@ -1,0 +1,118 @@
+"""An explanation as text: summary, a table of parts for each graph, rejections, breaks, source."""
+
+from __future__ import annotations
+
+import io
+from collections import defaultdict
+
+from rich.console import Console
+from rich.table import Table
+
+from mlir_npu.explanation import Explanation
+from mlir_npu.graph_breaks import GraphBreak
+from mlir_npu.lowering.plan import Rejection
+from mlir_npu.lowering.report import GraphReport, PartReport, list_ops
+
+WIDTH = 120
+
+
+def render(explanation: Explanation) -> str:
+    """The report, at most 120 columns wide but for long lines of source."""
+    console = Console(file=io.StringIO(), width=WIDTH, highlight=False, color_system=None)
+    console.print(_summary(explanation), markup=False)
+    for number, graph in enumerate(explanation.graphs):
+        console.print(f"\ngraph {number}: {graph.kind}", markup=False)
+        console.print(_parts_table(graph, explanation.macs))
+        if graph.rejections:
+            console.print("Not on the NPU:")
+            console.print(_rejections_table(graph))
+    for graph_break in explanation.breaks:
+        console.print(_break_text(graph_break), markup=False)
+    for number, graph in enumerate(explanation.graphs):
+        console.print(
+            f"\n# graph {number}, as Python\n{graph.source}", markup=False, soft_wrap=True
+        )
+    lines = console.file.getvalue().splitlines()
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _summary(explanation: Explanation) -> str:
+    graphs = _count(len(explanation.graphs), "graph")
+    breaks = _count(len(explanation.breaks), "graph break")
+    regions = _count(explanation.regions, "NPU region")
+    nodes = _count(explanation.npu_nodes, "node")
+    share = _share(explanation.npu_macs, explanation.macs)
+    return (
+        f"{graphs}, {breaks}, {regions}\n"
+        f"{nodes} on the NPU, {explanation.host_nodes} on the host\n"
+        f"{explanation.macs:,} multiply-accumulates, {share} on the NPU"
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "none"
+
+
+def _parts_table(graph: GraphReport, all_macs: int) -> Table:
+    table = Table(show_lines=len(graph.parts) > 1)
+    table.add_column("part", no_wrap=True)
+    table.add_column("runs on", ratio=2)
+    table.add_column("nodes", justify="right")
+    table.add_column("MACs", justify="right", no_wrap=True)
+    table.add_column("share", justify="right", no_wrap=True)
+    table.add_column("ops", ratio=3)
+    table.add_column("takes -> makes", ratio=3)
+    for part in graph.parts:
+        table.add_row(
+            part.name,
+            _escape(_engine(part)),
+            str(part.node_count),
+            f"{part.macs:,}",
+            _share(part.macs, all_macs) if part.macs else "",
+            _escape(list_ops(part)),
+            _escape(_values(part)),
+        )
+    return table
+
+
+def _engine(part: PartReport) -> str:
+    engine = "NPU" if part.engine == "npu" else f"host: {part.engine}"
+    return f"{engine}, because {part.reason}" if part.reason else engine
+
+
+def _values(part: PartReport) -> str:
+    taken = list(part.inputs)
+    if part.parameters:
+        taken.append(f"and {_count(len(part.parameters), 'parameter')}")
+    return "\n".join([*taken, *(f"-> {output}" for output in part.outputs)])
+
+
+def _rejections_table(graph: GraphReport) -> Table:
+    """Calls of one op with the same reason and line share a row."""
+    rows: dict[tuple, list[Rejection]] = defaultdict(list)
+    for rejection in graph.rejections:
+        rows[rejection.op, rejection.reason, rejection.location].append(rejection)
+    table = Table()
+    table.add_column("op", overflow="fold", ratio=3)
+    table.add_column("calls", justify="right")
+    table.add_column("why", ratio=4)
+    table.add_column("line", overflow="fold", ratio=3)
+    for (op, reason, location), calls in rows.items():
+        cells = (op.removeprefix("aten."), str(len(calls)), reason, location or "")
+        table.add_row(*map(_escape, cells))
+    return table
+
+
+def _break_text(graph_break: GraphBreak) -> str:
+    lines = [f"\ngraph break at {graph_break.location or 'an unknown line'}"]
+    if graph_break.line:
+        lines.append(f"    {graph_break.line.strip()}")
+    return "\n".join([*lines, graph_break.reason])
+
+
+def _escape(text: str) -> str:
+    return text.replace("[", r"\[")  # rich reads brackets as markup
