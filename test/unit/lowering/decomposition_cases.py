@@ -88,6 +88,8 @@ def _arithmetic() -> None:
     }.items():
         case(f"{name} per channel", overload.Tensor, SPECIAL, rand(1, 2, 1, 1))
         case(f"{name} as number", overload.Tensor, SPECIAL, 0.1)
+    case("mul by one element", aten.mul.Tensor, SPECIAL, rand(1))
+    case("mul of one element", aten.mul.Tensor, rand(1, 1), rand(1))
     case("mul number", aten.mul.Scalar, SPECIAL, INF)
     case("div number", aten.div.Scalar, SPECIAL, 3)
 
@@ -117,6 +119,8 @@ def _convolutions() -> None:
         "depthwise multiplier": ((2, 4, 9, 8), (12, 1, 3, 3), True, [2, 2], [1, 1], [1, 1], 4),
         "depthwise multiplier 16": ((1, 2, 5, 5), (32, 1, 3, 3), True, [1, 1], [1, 1], [1, 1], 2),
         "one channel": ((2, 1, 9, 8), (5, 1, 3, 3), True, [1, 1], [1, 1], [1, 1], 1),
+        "to one channel": ((2, 4, 9, 8), (1, 4, 3, 3), True, [1, 1], [1, 1], [1, 1], 1),
+        "one to one": ((2, 1, 9, 8), (1, 1, 3, 3), True, [1, 1], [1, 1], [1, 1], 1),
         "1x1 strided": ((2, 4, 9, 8), (6, 4, 1, 1), True, [2, 2], [0, 0], [1, 1], 1),
     }
     for name, (x, weight, bias, stride, padding, dilation, groups) in variants.items():
