@@ -21,7 +21,7 @@ from mlir_npu.dialect.attributes import ACC, space_of
 from mlir_npu.dialect.bindings import arith, ir, memref
 from mlir_npu.dialect.movement import DmaStartOp, DmaWaitOp
 from mlir_npu.passes.kernels.clamp import Box, clamp_box, unwrap_subviews
-from mlir_npu.passes.kernels.pads import Pad, filled_value, pad_of
+from mlir_npu.passes.kernels.pads import Pad, pad_of
 from mlir_npu.passes.kernels.walk import definition, functions, integers, nested, users
 from mlir_npu.passes.registry import NoOptions, fail, register_pass
 
@@ -102,7 +102,8 @@ def _read_padded(pad: Pad, reader: ir.Operation) -> None:
         origin = unwrap_subviews(tile, pad.buffer)
         if origin is None:
             fail(reader, f"a tile of a padded buffer must be a dense box of it, got {tile.type}")
-        box = clamp_box(origin, tile.type.shape, pad.low, pad.source.type.shape, pad.buffer.type.shape)
+        image, padded = pad.source.type.shape, pad.buffer.type.shape
+        box = clamp_box(origin, tile.type.shape, pad.low, image, padded)
         source = _subview(pad.source, box)
         low = [_index(offset) for offset in box.low]
     _move(source, target, reader, low=low, pad_value=pad.value)

@@ -30,7 +30,7 @@ class Stage:
 
 
 STAGES = (
-    # constants folded, elementwise chains fused, channels last, weights packed, one function per kernel
+    # channels last, elementwise chains fused, weights packed, one function per kernel
     Stage(
         "normalise",
         (

@@ -10,7 +10,12 @@ After:
     func.func @main(%x: tensor<8xf32> {bufferization.writable = false, npu.role = "input"})
 """
 from mlir_npu.dialect.bindings import ir
-from mlir_npu.passes.kernels.walk import KERNEL, argument_attributes, functions, set_argument_attributes
+from mlir_npu.passes.kernels.walk import (
+    KERNEL,
+    argument_attributes,
+    functions,
+    set_argument_attributes,
+)
 from mlir_npu.passes.registry import NoOptions, register_pass
 
 WRITABLE = "bufferization.writable"

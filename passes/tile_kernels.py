@@ -17,8 +17,14 @@ After:
 """
 from mlir_npu.dialect.bindings import PassManager, ir, structured, transform
 from mlir_npu.passes.choose_tiles import SCHEDULE
-from mlir_npu.passes.kernels.describe import KernelOps, kernel_ops, loop_extents, maps, reduction_loops
-from mlir_npu.passes.kernels.walk import integers, kernels, nested, symbol
+from mlir_npu.passes.kernels.describe import (
+    KernelOps,
+    kernel_ops,
+    loop_extents,
+    maps,
+    reduction_loops,
+)
+from mlir_npu.passes.kernels.walk import kernels, nested, symbol
 from mlir_npu.passes.registry import NoOptions, fail, register_pass
 
 TAG = "npu.tile_role"
@@ -32,7 +38,8 @@ def tile_kernels(module: ir.Operation, options: NoOptions) -> None:
             fail(kernel, f"kernel '{symbol(kernel)}' has no schedule; run choose-tiles first")
         schedule = ir.DictAttr(kernel.attributes[SCHEDULE])
         tile = [int(size) for size in schedule["tile"]]
-        reduction = [int(s) for s in schedule["reduction_tile"]] if "reduction_tile" in schedule else []
+        split = schedule["reduction_tile"] if "reduction_tile" in schedule else ()
+        reduction = [int(size) for size in split]
         if nested(kernel, "scf.forall", "scf.for") or not (any(tile) or any(reduction)):
             continue
         _tile(kernel, tile, reduction)
@@ -98,19 +105,17 @@ def _script(ops: KernelOps, producers: list[str], sizes: list[int], splits: list
         sequence = transform.NamedSequenceOp("__transform_main", [handle], [], arg_attrs=consumed)
     with ir.InsertionPoint(sequence.body):
         match = _matcher(sequence.bodyTarget, handle)
+        loops = ["scf.forall"]
         if any(sizes):
-            tiled = structured.TileUsingForallOp(match("last"), tile_sizes=sizes)
+            structured.TileUsingForallOp(match("last"), tile_sizes=sizes)
             for name in producers:
-                structured.FuseIntoContainingOp(match(name), match_loop(tiled, sequence, handle))
+                # fusing consumes the handle of the loop, so each gets a fresh one
+                loop = structured.MatchOp.match_op_names(handle, sequence.bodyTarget, loops)
+                structured.FuseIntoContainingOp(match(name), loop.results_)
         if splits:
             structured.TileUsingForOp(match("root" if ops.epilogue else "last"), sizes=splits)
         transform.YieldOp([])
     return script
-
-
-def match_loop(tiled, sequence, handle):
-    """A fresh handle of the forall: fusing consumes the one it was given."""
-    return structured.MatchOp.match_op_names(handle, sequence.bodyTarget, ["scf.forall"]).results_
 
 
 def _matcher(root, handle):

@@ -2,9 +2,9 @@
 
 Pure Python and NumPy, no IR. The candidates are the products of the divisors of the loops, so the
 search is exhaustive and has no order to get wrong; reductions stay whole and vectors full unless
-nothing fits without splitting them. A tile costs its moves (`setup + bytes / rate` each) plus its compute; the
-kernel costs that times the tiles that one core runs. The tile that would be taken with unlimited
-memory tells which memory bound the choice.
+nothing fits without splitting them. A tile costs its moves (`setup + bytes / rate` each) plus its
+compute; the kernel costs that times the tiles that one core runs. The tile that would be taken with
+unlimited memory tells which memory bound the choice.
 
 On a target with caches the budget is a goal: a tile that exceeds it is only more expensive.
 """

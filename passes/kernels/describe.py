@@ -189,7 +189,8 @@ def _accesses(ops: KernelOps, chain, loop_of) -> tuple[Access, ...]:
             dims = _kernel_dims(map_, loop_of[op])
             name = f"result of {op.name}" if op == ops.last else f"intermediate of {op.name}"
             if reduction_loops(op):
-                found[("acc", name)] = Access(f"accumulator of {op.name}", dims, _bytes(result), "acc")
+                held = f"accumulator of {op.name}"
+                found[("acc", name)] = Access(held, dims, _bytes(result), "acc")
             if op == ops.last or not reduction_loops(op):
                 found[("out", name, result.result_number)] = Access(
                     name, dims, _bytes(result), written=op == ops.last
