@@ -1,8 +1,8 @@
 """One region of a graph -> machine code: import, stages, JIT.
 
-With `dump_dir`, <dump_dir>/<region>/ holds the ATen graph (region.py) and the IR after every stage (00_import.mlir,
-01_normalise.mlir, ...), each readable by npu-opt. On failure the IR before the failing stage is written in any case,
-and the error carries the npu-opt command that repeats it.
+With `dump_dir`, <dump_dir>/<region>/ holds the ATen graph (region.py) and the IR after every stage
+(00_import.mlir, 01_normalise.mlir, ...), each readable by npu-opt. On failure the IR before the
+failing stage is written in any case, and the error carries the npu-opt command that repeats it.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ class StageDump:
 
 
 def compile_region(part: Part, options: Options, parameters: Set[str]) -> CompiledRegion:
-    """Compile a part that partitioning placed on the NPU. `parameters`: names of its inputs that are weights.
+    """Compile a part that partitioning placed on the NPU. `parameters`: names of its inputs that
+    are weights.
 
     Raises RegionCompileError with the cause and how to reproduce it.
     """
@@ -76,7 +77,9 @@ def compile_region(part: Part, options: Options, parameters: Set[str]) -> Compil
 def _compile(part: Part, options: Options, parameters: Set[str], dump: StageDump) -> CompiledRegion:
     dump.graph(part.graph_module)
     try:
-        imported = import_graph(part.graph_module, parameters=parameters, decompositions=NPU_DECOMPOSITIONS)
+        imported = import_graph(
+            part.graph_module, parameters=parameters, decompositions=NPU_DECOMPOSITIONS
+        )
     except RegionImportError as error:
         path = dump.failure("region.py", part.graph_module.print_readable(print_output=False))
         raise RegionCompileError(f"import: {error}", f"the ATen graph is in {path}") from error
@@ -99,7 +102,11 @@ def _compile(part: Part, options: Options, parameters: Set[str], dump: StageDump
             run_stages(module, on_stage)
             kernel = Kernel(module)
             return CompiledRegion(
-                part.name, kernel, signatures[0], imported.interface, num_threads=options.num_threads or 0
+                part.name,
+                kernel,
+                signatures[0],
+                imported.interface,
+                num_threads=options.num_threads or 0,
             )
         except StageFailure as failure:
             path = dump.failure(f"before_{failure.stage}.mlir", failure.ir_before)

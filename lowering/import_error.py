@@ -1,12 +1,15 @@
-"""The error of the importer: which operators of the user's program it is about, and where they are."""
+"""The error of the importer: which operators of the user's program it is about, and where."""
 
 from __future__ import annotations
 
 
 class RegionImportError(RuntimeError):
-    """A region cannot become linalg. `reason` is one sentence, `operators` ATen names, `location` "file:line"."""
+    """A region cannot become linalg. `reason` is one sentence, `operators` ATen names, `location`
+    "file:line"."""
 
-    def __init__(self, reason: str, *, operators: tuple[str, ...] = (), location: str | None = None) -> None:
+    def __init__(
+        self, reason: str, *, operators: tuple[str, ...] = (), location: str | None = None
+    ) -> None:
         super().__init__(f"{location}: {reason}" if location else reason)
         self.reason = reason
         self.operators = operators

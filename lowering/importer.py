@@ -3,9 +3,11 @@
 Before: a functional ATen graph whose placeholders have fake tensors in meta["val"].
 After:  a module with one function on packed, row-major tensors of static shape,
 
-    func.func @main(%0: tensor<...> {npu.role = "input"}, %1: tensor<...> {npu.role = "parameter"}, ...) -> (...)
+    func.func @main(%0: tensor<...> {npu.role = "input"}, %1: tensor<...> {npu.role = "parameter"},
+    ...) -> (...)
 
-in linalg, tensor, arith and math. Steps: re-trace (retrace.py), torch-mlir's FxImporter, its backend pipeline.
+in linalg, tensor, arith and math. Steps: re-trace (retrace.py), torch-mlir's FxImporter, its
+backend pipeline.
 """
 
 from __future__ import annotations
@@ -78,7 +80,9 @@ def import_retraced(retraced: Retraced, parameters: Set[str] = frozenset()) -> I
 
 
 def _interface(retraced: Retraced, parameters: tuple[int, ...]) -> Interface:
-    return Interface(retraced.inputs, parameters, retraced.constants, retraced.results, retraced.outputs)
+    return Interface(
+        retraced.inputs, parameters, retraced.constants, retraced.results, retraced.outputs
+    )
 
 
 def _refuse_crashes(node: fx.Node) -> None:
@@ -86,17 +90,23 @@ def _refuse_crashes(node: fx.Node) -> None:
         return
     if node.target.overloadpacket.__name__ not in _CONTRACTIONS:
         return
-    dtypes = {arg.meta["val"].dtype for arg in node.all_input_nodes if isinstance(arg.meta.get("val"), torch.Tensor)}
+    dtypes = {
+        arg.meta["val"].dtype
+        for arg in node.all_input_nodes
+        if isinstance(arg.meta.get("val"), torch.Tensor)
+    }
     if dtypes & _CRASHING_DTYPES:
         raise RegionImportError(
-            f"{node.target} on {', '.join(sorted(map(str, dtypes)))}: 8-bit integer contractions cannot be lowered",
+            f"{node.target} on {', '.join(sorted(map(str, dtypes)))}: "
+            "8-bit integer contractions cannot be lowered",
             operators=(str(node.target),),
             location=source_location(node),
         )
 
 
 def _refuse_unknown_operators(module: ir.Module) -> None:
-    """Operators that torch-mlir does not know are imported as torch.operator and would fail much later."""
+    """Operators that torch-mlir does not know are imported as torch.operator and would fail much
+    later."""
     unknown: dict[str, str | None] = {}
 
     def visit(op: ir.Operation) -> ir.WalkResult:
@@ -109,7 +119,9 @@ def _refuse_unknown_operators(module: ir.Module) -> None:
     if unknown:
         names = tuple(sorted(unknown))
         raise RegionImportError(
-            f"torch-mlir does not know {', '.join(names)}", operators=names, location=unknown[names[0]]
+            f"torch-mlir does not know {', '.join(names)}",
+            operators=names,
+            location=unknown[names[0]],
         )
 
 
@@ -122,7 +134,8 @@ def _lower(module: ir.Module) -> None:
 
 
 def _refuse_other_dialects(module: ir.Module) -> None:
-    """Scatter, sort, scan and attention come out as tm_tensor operations, loops as scf: nothing here lowers those."""
+    """Scatter, sort, scan and attention come out as tm_tensor operations, loops as scf: nothing
+    here lowers those."""
     found: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
@@ -163,5 +176,10 @@ def _file_line(location: ir.Location) -> str | None:
 def _set_roles(module: ir.Module, parameters: tuple[int, ...], inputs: int) -> None:
     """Constants that were lifted out of the graph follow the inputs and are parameters too."""
     (main,) = (op for op in module.body.operations if isinstance(op, func.FuncOp))
-    roles = ["parameter" if i in parameters or i >= inputs else "input" for i in range(len(main.arguments))]
-    main.arg_attrs = ir.ArrayAttr.get([ir.DictAttr.get({"npu.role": ir.StringAttr.get(role)}) for role in roles])
+    roles = [
+        "parameter" if i in parameters or i >= inputs else "input"
+        for i in range(len(main.arguments))
+    ]
+    main.arg_attrs = ir.ArrayAttr.get(
+        [ir.DictAttr.get({"npu.role": ir.StringAttr.get(role)}) for role in roles]
+    )

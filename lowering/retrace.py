@@ -1,12 +1,14 @@
-"""Re-trace the graph of a region for import: physical arguments and results, lowering's decompositions applied.
+"""Trace the graph of a region again for import: packed arguments and results, our decompositions.
 
-The traced graph takes packed tensors in memory order and puts a permute behind every argument and before every
-result whose order is not row-major, so later layout passes can cancel them. Tensor constants with more than one
-element become further arguments: as literals they would cost several times their size in memory.
+The traced graph takes packed tensors in memory order and puts a permute behind every argument and
+before every result whose order is not row-major, so later layout passes can cancel them. Tensor
+constants with more than one element become further arguments: as literals they would cost several
+times their size in memory.
 """
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -35,12 +37,16 @@ class Retraced:
     outputs: tuple[Output, ...]
 
 
-def retrace(graph_module: fx.GraphModule, decompositions: Mapping[torch._ops.OpOverload, Callable]) -> Retraced:
+def retrace(
+    graph_module: fx.GraphModule, decompositions: Mapping[torch._ops.OpOverload, Callable]
+) -> Retraced:
     """Raises RegionImportError for values that compiled code cannot take or return."""
     placeholders = graph_module.graph.find_nodes(op="placeholder")
     inputs = tuple(_spec(node, "input") for node in placeholders)
     returned = _returned(graph_module)
-    computed = list(dict.fromkeys(node for node in returned if node is not None and node not in placeholders))
+    computed = list(
+        dict.fromkeys(node for node in returned if node is not None and node not in placeholders)
+    )
     if not computed:
         raise RegionImportError("the region computes no tensor: it only returns its inputs")
     results = tuple(_spec(node, "result") for node in computed)
@@ -63,11 +69,14 @@ def retrace(graph_module: fx.GraphModule, decompositions: Mapping[torch._ops.OpO
     constants = _lift_constants(traced)
     traced.recompile()
     outputs = tuple(_output(node, placeholders, computed) for node in returned)
-    return Retraced(traced, tuple(n.name for n in placeholders), inputs, constants, results, outputs)
+    return Retraced(
+        traced, tuple(n.name for n in placeholders), inputs, constants, results, outputs
+    )
 
 
 class _Values(fx.Interpreter):
-    """Runs a graph and returns the nodes named in `wanted`; every new node keeps the user's stack trace."""
+    """Runs a graph and returns the nodes named in `wanted`; every new node keeps the user's stack
+    trace."""
 
     def __init__(self, graph_module: fx.GraphModule, wanted: Mapping[str, int]) -> None:
         super().__init__(graph_module)
@@ -90,33 +99,42 @@ def _returned(graph_module: fx.GraphModule) -> list[fx.Node | None]:
     values = output.args[0] if isinstance(output.args[0], (tuple, list)) else (output.args[0],)
     for value in values:
         if value is not None and not isinstance(value, fx.Node):
-            raise RegionImportError(f"the region returns the Python value {value!r}; only tensors can be results")
+            raise RegionImportError(
+                f"the region returns the Python value {value!r}; only tensors can be results"
+            )
     return list(values)
 
 
 def _spec(node: fx.Node, what: str) -> TensorSpec:
     value = node.meta.get("val")
-    where = dict(operators=(), location=source_location(node))
-    if not isinstance(value, torch.Tensor):
-        raise RegionImportError(f"{what} {node.name} is {type(value).__name__}, not a tensor", **where)
-    if any(not isinstance(extent, int) for extent in (*value.shape, *value.stride())):
-        raise RegionImportError(f"{what} {node.name} has the dynamic shape {list(value.shape)}", **where)
-    if value.device.type != "cpu" or value.layout is not torch.strided:
-        raise RegionImportError(f"{what} {node.name} is on {value.device} with layout {value.layout}", **where)
-    if 0 in value.shape:
-        raise RegionImportError(f"{what} {node.name} is empty: shape {list(value.shape)}", **where)
-    if value.dtype.is_complex or value.is_quantized:
-        raise RegionImportError(f"{what} {node.name} has dtype {value.dtype}", **where)
+    if (fault := _fault(value)) is not None:
+        raise RegionImportError(f"{what} {node.name} {fault}", location=source_location(node))
     return TensorSpec.of(value)
 
 
+def _fault(value: object) -> str | None:
+    """What keeps a value from crossing the boundary of compiled code."""
+    if not isinstance(value, torch.Tensor):
+        return f"is {type(value).__name__}, not a tensor"
+    if value.device.type != "cpu" or value.layout is not torch.strided:
+        return f"is on {value.device} with layout {value.layout}"
+    if any(not isinstance(extent, int) for extent in (*value.shape, *value.stride())):
+        return f"has the dynamic shape {list(value.shape)}"
+    if 0 in value.shape:
+        return f"is empty: shape {list(value.shape)}"
+    if value.dtype.is_complex or value.is_quantized:
+        return f"has dtype {value.dtype}"
+    return None
+
+
 def _refuse_overlap(node: fx.Node, spec: TensorSpec) -> None:
-    """Results may have gaps and expanded dims, but not elements that share memory in other ways (unfold windows)."""
+    """Results may have gaps and expanded dims; windows (unfold) share memory in other ways."""
     kept = [d for d in spec.order if spec.shape[d] > 1 and spec.strides[d] != 0]
-    for outer, inner in zip(kept, kept[1:]):
+    for outer, inner in itertools.pairwise(kept):
         if spec.strides[outer] < spec.strides[inner] * spec.shape[inner]:
             raise RegionImportError(
-                f"result {node.name} overlaps itself: shape {list(spec.shape)}, strides {list(spec.strides)}",
+                f"result {node.name} overlaps itself: shape {list(spec.shape)}, "
+                f"strides {list(spec.strides)}",
                 location=source_location(node),
             )
 
@@ -137,14 +155,19 @@ def _refuse_mutation(traced: fx.GraphModule) -> None:
 
 
 def _lift_constants(traced: fx.GraphModule) -> tuple[torch.Tensor, ...]:
-    """Constants of several elements -> placeholders; of one element -> one get_attr for each use, as import needs."""
+    """Constants of several elements -> placeholders; of one element -> one get_attr for each use,
+    as import needs."""
     graph = traced.graph
     constants = []
     last = graph.find_nodes(op="placeholder")[-1:]
     for node in graph.find_nodes(op="get_attr"):
         value = operator.attrgetter(node.target)(traced)
         if value.numel() > 1:
-            with graph.inserting_after(last[0]) if last else graph.inserting_before(next(iter(graph.nodes))):
+            with (
+                graph.inserting_after(last[0])
+                if last
+                else graph.inserting_before(next(iter(graph.nodes)))
+            ):
                 placeholder = graph.placeholder(f"constant_{len(constants)}")
             placeholder.meta.update(node.meta)
             node.replace_all_uses_with(placeholder)

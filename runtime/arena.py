@@ -1,4 +1,4 @@
-"""Temporary memory for compiled code: one buffer per call in flight, kept and shared by all regions."""
+"""Temporary memory for compiled code: a buffer per call in flight, kept, shared by all regions."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ class Arena:
 
 
 class ArenaPool:
-    """Arenas that no call is using, last returned first: a single-threaded program owns exactly one.
+    """Arenas that no call is using, last returned first: a single-threaded program owns exactly
+    one.
 
-    A pool instead of one arena per thread also serves a thread that calls a region while it is inside another one
-    (a finalizer, a hook). list.append and list.pop are atomic.
+    A pool instead of one arena per thread also serves a thread that calls a region while it is
+    inside another one (a finalizer, a hook). list.append and list.pop are atomic.
     """
 
     def __init__(self) -> None:

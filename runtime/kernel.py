@@ -1,15 +1,15 @@
 """Machine code of a lowered module, and how to call it.
 
-ABI: every function takes bare pointers. The packed entry `_mlir_<name>(void **argv)` gets an array of addresses of
-8-byte slots; slot i holds the data pointer of argument i. The arrays are built once (SlotBlock), a call costs one
-foreign call. ctypes releases the GIL while the code runs.
+ABI: every function takes bare pointers. The packed entry `_mlir_<name>(void **argv)` gets an array
+of addresses of 8-byte slots; slot i holds the data pointer of argument i. The arrays are built once
+(SlotBlock), a call costs one foreign call. ctypes releases the GIL while the code runs.
 """
 
 from __future__ import annotations
 
 import ctypes
 
-import torch  # noqa: F401  torch loads libgomp with global symbols; compiled code calls GOMP_parallel
+import torch
 
 from mlir_npu.dialect.bindings import ExecutionEngine, ir
 
@@ -21,7 +21,7 @@ class KernelLinkError(RuntimeError):
 class SlotBlock:
     """The argument memory of one call in flight. `values[i]` is the data pointer of argument i."""
 
-    __slots__ = ("values", "_argv", "address", "tag")
+    __slots__ = ("_argv", "address", "tag", "values")
 
     def __init__(self, count: int) -> None:
         self.values = (ctypes.c_void_p * count)()
@@ -32,7 +32,8 @@ class SlotBlock:
 
 
 class Kernel:
-    """A function of a module in the LLVM dialect. Safe to call from several threads, each with its own block."""
+    """A function of a module in the LLVM dialect. Safe to call from several threads, each with its
+    own block."""
 
     def __init__(self, module: ir.Module, entry: str = "main", opt_level: int = 3) -> None:
         engine = ExecutionEngine(module, opt_level=opt_level, enable_object_dump=False)
@@ -42,7 +43,7 @@ class Kernel:
         address = engine.raw_lookup(entry)
         if not address:
             raise KernelLinkError(
-                f"no function @{entry} in the compiled module, or one of its externals is undefined "
+                f"no function @{entry} in the compiled module, or an external of it is undefined "
                 "(the JIT names the symbol on stderr)"
             )
         self._engine = engine  # the code dies with the engine
@@ -56,7 +57,8 @@ class Kernel:
         return kernel
 
     def __call__(self, *tensors: torch.Tensor) -> None:
-        """Run on packed tensors in the order of the function's arguments; results are out-parameters."""
+        """Run on packed tensors in the order of the function's arguments; results are
+        out-parameters."""
         block = SlotBlock(len(tensors))
         for index, tensor in enumerate(tensors):
             block.values[index] = tensor.data_ptr()

@@ -1,11 +1,12 @@
-"""What a region computes from its parameters alone, kept for as long as the parameters stay the same.
+"""What a region computes from its parameters alone, kept while the parameters stay the same.
 
-A set of parameters is recognised by the identity of its tensors. It is unchanged while every tensor has the same
-version counter (in-place operations, optimizer steps and load_state_dict advance it) and the same address
-(assigning `.data` moves it). Parameters are held weakly: when one dies, what was prepared from it is freed, so an
-identity is never mistaken for that of a later tensor. Fused optimizers write without advancing the version counter;
-a hook on all optimizers drops what their step made stale. Other writes that bypass the counter (in-place operations
-on `.data`, NumPy views) cannot be seen, as in autograd.
+A set of parameters is recognised by the identity of its tensors. It is unchanged while every tensor
+has the same version counter (in-place operations, optimizer steps and load_state_dict advance it)
+and the same address (assigning `.data` moves it). Parameters are held weakly: when one dies, what
+was prepared from it is freed, so an identity is never mistaken for that of a later tensor. Fused
+optimizers write without advancing the version counter; a hook on all optimizers drops what their
+step made stale. Other writes that bypass the counter (in-place operations on `.data`, NumPy views)
+cannot be seen, as in autograd.
 """
 
 from __future__ import annotations
@@ -24,16 +25,18 @@ _version_of = operator.attrgetter("_version")
 _address_of = torch.Tensor.data_ptr
 _serial = itertools.count(1)
 
-MAX_SETS = 64  # parameter sets kept per region; a model that reuses one graph for many layers has one set per layer
+# parameter sets kept per region; a model that reuses one graph for many layers has one per layer
+MAX_SETS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """Slot addresses of one parameter set.
 
-    serial: unique in the process, never 0; versions, addresses: of the caller's tensors when this was made;
-    pointers: of the tensors that compiled code reads, parameters first, prepared values after them;
-    owned: tensors that keep the pointers alive (packed copies, prepared values); guards: weak references.
+    serial: unique in the process, never 0; versions, addresses: of the caller's tensors when this
+    was made; pointers: of the tensors that compiled code reads, parameters first, prepared values
+    after them; owned: tensors that keep the pointers alive (packed copies, prepared values);
+    guards: weak references.
     """
 
     serial: int
@@ -45,7 +48,8 @@ class Prepared:
 
 
 class PreparedCache:
-    """Thread-safe map from parameter sets to prepared values. `make(parameters)` -> (pointers, owned tensors)."""
+    """Thread-safe map from parameter sets to prepared values. `make(parameters)` -> (pointers,
+    owned tensors)."""
 
     def __init__(
         self, make: Callable[[Sequence[torch.Tensor]], tuple[Sequence[int], Sequence[torch.Tensor]]]
@@ -59,7 +63,8 @@ class PreparedCache:
         return len(self._sets)
 
     def get(self, parameters: Sequence[torch.Tensor]) -> Prepared:
-        """Prepared values of these parameters as they are now. The caller holds the result while it uses it."""
+        """Prepared values of these parameters as they are now. The caller holds the result while it
+        uses it."""
         key = tuple(map(id, parameters))
         found = self._sets.get(key)
         if found is not None and self._is_current(found, parameters):
@@ -83,7 +88,9 @@ class PreparedCache:
         )
 
     def _prepare(self, key: tuple[int, ...], parameters: Sequence[torch.Tensor]) -> Prepared:
-        versions = _versions(parameters)  # read before computing: a write in between makes the entry stale, not wrong
+        versions = _versions(
+            parameters
+        )  # read before computing: a write in between makes the entry stale, not wrong
         addresses = list(map(_address_of, parameters))
         pointers, owned = self._make(parameters)
         if versions is None:  # inference tensors have no version counter: never reuse
@@ -114,7 +121,9 @@ _caches: weakref.WeakSet[PreparedCache] = weakref.WeakSet()
 
 
 def _after_optimizer_step(optimizer: torch.optim.Optimizer, args: tuple, kwargs: dict) -> None:
-    fused = {id(p) for group in optimizer.param_groups if group.get("fused") for p in group["params"]}
+    fused = {
+        id(p) for group in optimizer.param_groups if group.get("fused") for p in group["params"]
+    }
     if fused:
         for cache in list(_caches):
             cache.drop(fused)

@@ -32,8 +32,8 @@ class Output:
 class Interface:
     """What the caller of a region sees.
 
-    inputs: one spec for each tensor the caller passes; parameters: positions of those that are parameters;
-    constants: tensors of the graph itself, further parameters that the region owns;
+    inputs: one spec for each tensor the caller passes; parameters: positions of those that are
+    parameters; constants: tensors of the graph itself, further parameters that the region owns;
     results: what compiled code computes; outputs: what the caller gets.
     """
 
@@ -47,12 +47,19 @@ class Interface:
 class CompiledRegion:
     """Call it with the region's inputs in order; safe from several threads.
 
-    Raises ValueError for inputs of another count, shape or dtype than it was compiled for. Any strides are accepted:
-    tensors that are not in the compiled memory order are packed first. Outputs have the strides of the traced graph.
+    Raises ValueError for inputs of another count, shape or dtype than it was compiled for. Any
+    strides are accepted: tensors that are not in the compiled memory order are packed first.
+    Outputs have the strides of the traced graph.
     """
 
     def __init__(
-        self, name: str, kernel: Kernel, signature: Signature, interface: Interface, *, num_threads: int = 0
+        self,
+        name: str,
+        kernel: Kernel,
+        signature: Signature,
+        interface: Interface,
+        *,
+        num_threads: int = 0,
     ) -> None:
         self.name = name
         self.signature = signature
@@ -66,7 +73,9 @@ class CompiledRegion:
         self._workspace = align(signature.workspace_bytes)
         self._scratch = signature.scratch_bytes
         if self._scratch % ALIGNMENT:
-            raise SignatureError(f"scratch of {self._scratch} bytes per thread is not a multiple of {ALIGNMENT}")
+            raise SignatureError(
+                f"scratch of {self._scratch} bytes per thread is not a multiple of {ALIGNMENT}"
+            )
 
     def _bind_slots(self) -> None:
         main, interface = self.signature.main, self.interface
@@ -87,12 +96,18 @@ class CompiledRegion:
         self._exact_results = all(spec.is_dense for spec in interface.results)
         self._pick_parameters = _picker(interface.parameters)
         self._memory = _memory_slots(main)
-        self._prepare_memory = _memory_slots(self.signature.prepare) if self.signature.prepare else None
+        self._prepare_memory = (
+            _memory_slots(self.signature.prepare) if self.signature.prepare else None
+        )
 
     def __call__(self, *tensors: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         if len(tensors) != len(self.interface.inputs):
-            raise ValueError(f"{self.name} takes {len(self.interface.inputs)} tensors, not {len(tensors)}")
-        block = self._blocks.pop() if self._blocks else SlotBlock(len(self.signature.main.arguments))
+            raise ValueError(
+                f"{self.name} takes {len(self.interface.inputs)} tensors, not {len(tensors)}"
+            )
+        block = (
+            self._blocks.pop() if self._blocks else SlotBlock(len(self.signature.main.arguments))
+        )
         values = block.values
         prepared = self._bind_prepared(block, tensors)
         held = []  # packed inputs live until the call returns
@@ -115,7 +130,8 @@ class CompiledRegion:
         return self._outputs(tensors, results)
 
     def _bind_prepared(self, block: SlotBlock, tensors: Sequence[torch.Tensor]) -> Prepared | None:
-        """Fill the slots of parameters and prepared values if they changed since the block was last used."""
+        """Fill the slots of parameters and prepared values if they changed since the block was last
+        used."""
         if not self._prepared_slots:
             return None
         prepared = self._cache.get(self._pick_parameters(tensors) + self.interface.constants)
@@ -147,7 +163,9 @@ class CompiledRegion:
             if parameter.shape != spec.shape or parameter.dtype is not spec.dtype:
                 raise self._mismatch("a parameter", spec, parameter)
             packed = parameter if spec.accepts(parameter) else spec.conform(parameter.detach())
-            if packed is not parameter:  # the caller keeps its own parameters alive, and only it should
+            if (
+                packed is not parameter
+            ):  # the caller keeps its own parameters alive, and only it should
                 owned.append(packed)
             pointers.append(packed.data_ptr())
         if self._prepare is None:
@@ -191,7 +209,9 @@ def _check_shapes(
     found = [(function.arguments[slot].shape, function.arguments[slot].dtype) for slot in slots]
     wanted = [(spec.physical_shape, spec.dtype) for spec in specs]
     if found != wanted:
-        raise SignatureError(f"@{function.name} has {found} where the region's interface has {wanted}")
+        raise SignatureError(
+            f"@{function.name} has {found} where the region's interface has {wanted}"
+        )
 
 
 def _picker(indices: Sequence[int]):
@@ -205,5 +225,7 @@ def _memory_slots(function: FunctionSignature) -> tuple[int, int] | None:
     """Positions of workspace and scratch; both are there, or neither (host modules)."""
     slots = (*function.slots("workspace"), *function.slots("scratch"))
     if slots and len(slots) != 2:
-        raise SignatureError(f"@{function.name} needs one workspace and one scratch argument, or neither")
+        raise SignatureError(
+            f"@{function.name} needs one workspace and one scratch argument, or neither"
+        )
     return slots or None

@@ -1,4 +1,4 @@
-"""The arguments of a compiled module, read from `npu.role` once all memory is planned (stage "allocate").
+"""The arguments of a compiled module, read from `npu.role` once all memory is planned.
 
     @main(inputs and parameters..., prepared..., outputs..., workspace, scratch)
     @prepare(parameters..., outputs..., workspace, scratch)
@@ -17,8 +17,15 @@ from mlir_npu.dialect.bindings import func, ir
 ROLES = ("input", "parameter", "prepared", "output", "workspace", "scratch")
 
 _DTYPES = {
-    "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64,
-    "i1": torch.bool, "i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64,
+    "f16": torch.float16,
+    "bf16": torch.bfloat16,
+    "f32": torch.float32,
+    "f64": torch.float64,
+    "i1": torch.bool,
+    "i8": torch.int8,
+    "i16": torch.int16,
+    "i32": torch.int32,
+    "i64": torch.int64,
 }
 
 
@@ -75,7 +82,8 @@ class Signature:
 
 
 def read_signature(module: ir.Module) -> Signature:
-    """Signature of @main and, if there is one, @prepare. Raises SignatureError naming the argument."""
+    """Signature of @main and, if there is one, @prepare. Raises SignatureError naming the
+    argument."""
     functions = {
         op.operation.attributes["sym_name"].value: op
         for op in module.body.operations
@@ -99,7 +107,9 @@ def _read_function(name: str, function: func.FuncOp) -> FunctionSignature:
             raise SignatureError(f"{where} has no npu.role; expected one of {', '.join(ROLES)}")
         role = ir.StringAttr(attrs["npu.role"]).value
         if role not in ROLES:
-            raise SignatureError(f"{where} has the unknown role {role!r}; known: {', '.join(ROLES)}")
+            raise SignatureError(
+                f"{where} has the unknown role {role!r}; known: {', '.join(ROLES)}"
+            )
         arguments.append(_argument(where, role, type_))
     if function.type.results:
         raise SignatureError(f"@{name} still returns values; results must be out-parameters")
@@ -108,12 +118,22 @@ def _read_function(name: str, function: func.FuncOp) -> FunctionSignature:
 
 def _argument(where: str, role: str, type_: ir.Type) -> Argument:
     if not isinstance(type_, ir.MemRefType):
-        raise SignatureError(f"{where} is {type_}, not a memref; read the signature after buffers are planned")
-    if not type_.has_static_shape or not isinstance(type_.layout, ir.AffineMapAttr) or not _is_identity(type_):
-        raise SignatureError(f"{where} is {type_}; bare pointers need a static shape and the identity layout")
+        raise SignatureError(
+            f"{where} is {type_}, not a memref; read the signature after buffers are planned"
+        )
+    if (
+        not type_.has_static_shape
+        or not isinstance(type_.layout, ir.AffineMapAttr)
+        or not _is_identity(type_)
+    ):
+        raise SignatureError(
+            f"{where} is {type_}; bare pointers need a static shape and the identity layout"
+        )
     dtype = _DTYPES.get(str(type_.element_type))
     if dtype is None:
-        raise SignatureError(f"{where} has element type {type_.element_type}, which torch tensors do not have")
+        raise SignatureError(
+            f"{where} has element type {type_.element_type}, which torch tensors do not have"
+        )
     return Argument(role, tuple(type_.shape), dtype)
 
 
@@ -127,9 +147,10 @@ def _check(main: FunctionSignature, prepare: FunctionSignature | None) -> None:
     shapes = [(a.shape, a.dtype) for a in prepared]
     if shapes != [(a.shape, a.dtype) for a in produced]:
         raise SignatureError(
-            f"@prepare makes {len(produced)} values and @main takes {len(prepared)} prepared ones of other types"
+            f"@prepare makes {len(produced)} values and @main takes {len(prepared)} prepared ones "
+            "of other types"
         )
-    if prepare and len(prepare.slots("parameter")) != len(main.slots("parameter")):
-        raise SignatureError(
-            f"@prepare takes {len(prepare.slots('parameter'))} parameters and @main {len(main.slots('parameter'))}"
-        )
+    given = len(main.slots("parameter"))
+    if prepare and len(prepare.slots("parameter")) != given:
+        taken = len(prepare.slots("parameter"))
+        raise SignatureError(f"@prepare takes {taken} parameters and @main {given}")

@@ -1,7 +1,7 @@
 """How a tensor crosses the boundary of compiled code: shape, strides, and the order of its memory.
 
-Compiled code sees *physical* tensors: row-major, in memory order. A channels_last image of shape (N, C, H, W) is the
-physical tensor (N, H, W, C); its order is (0, 2, 3, 1).
+Compiled code sees *physical* tensors: row-major, in memory order. A channels_last image of shape
+(N, C, H, W) is the physical tensor (N, H, W, C); its order is (0, 2, 3, 1).
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import torch
 
 
 def is_dense_in_order(shape: Sequence[int], strides: Sequence[int], order: Sequence[int]) -> bool:
-    """True if the dims, walked in `order` (slowest first), are packed. Strides of size-1 dims mean nothing."""
+    """True if the dims, walked in `order` (slowest first), are packed. Strides of size-1 dims mean
+    nothing."""
     expected = 1
     for dim in reversed(order):
         if shape[dim] == 1:
@@ -36,15 +37,18 @@ def _likely_orders(strides: Sequence[int]) -> list[tuple[int, ...]]:
 
 
 def memory_order(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...] | None:
-    """Order in which the dims lie in memory, slowest first; None if the tensor has gaps or overlaps.
+    """Order in which the dims lie in memory, slowest first; None if the tensor has gaps or
+    overlaps.
 
-    Where size-1 dims leave a choice, row-major wins over channels_last, which wins over every other order.
+    Where size-1 dims leave a choice, row-major wins over channels_last, which wins over every other
+    order.
     """
     return next((o for o in _likely_orders(strides) if is_dense_in_order(shape, strides, o)), None)
 
 
 def nearest_order(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
-    """Order for the packed copy of a tensor that has gaps or expanded dims (stride 0, which say nothing)."""
+    """Order for the packed copy of a tensor that has gaps or expanded dims (stride 0, which say
+    nothing)."""
 
     def decreasing(order: tuple[int, ...]) -> bool:
         steps = [strides[dim] for dim in order if shape[dim] > 1 and strides[dim]]
@@ -64,7 +68,8 @@ def dense_strides(shape: Sequence[int], order: Sequence[int]) -> tuple[int, ...]
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """A tensor at the boundary. `strides` are those the caller sees, `order` the memory order of compiled code."""
+    """A tensor at the boundary. `strides` are those the caller sees, `order` the memory order of
+    compiled code."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -111,7 +116,8 @@ class TensorSpec:
         return torch.empty_strided(self.shape, self.dense, dtype=self.dtype).copy_(tensor)
 
     def restore(self, packed: torch.Tensor) -> torch.Tensor:
-        """A tensor with the caller's strides (gaps, expanded dims) from the packed one that was computed."""
+        """A tensor with the caller's strides (gaps, expanded dims) from the packed one that was
+        computed."""
         if self.is_dense and self.strides == packed.stride():
             return packed
         result = torch.empty_strided(self.shape, self.strides, dtype=self.dtype)

@@ -1,7 +1,7 @@
 """How ATen calls of host parts are spelled before torch-mlir sees them.
 
-First what torch-mlir lowers to other results than eager's (found by the parity tests), then what it lowers well after
-torch's own decompositions, then what regions use, for tensors of floats.
+First what torch-mlir lowers to other results than eager's (found by the parity tests), then what it
+lowers well after torch's own decompositions, then what regions use, for tensors of floats.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ def isnan(x: Tensor) -> Tensor:
 
 def eq(x: Tensor, y: Tensor) -> Tensor:
     """torch-mlir takes x == x for true, NaN included."""
-    return aten.logical_not.default(aten.ne.Tensor(x, y)) if x.is_floating_point() else NotImplemented
+    return (
+        aten.logical_not.default(aten.ne.Tensor(x, y)) if x.is_floating_point() else NotImplemented
+    )
 
 
 def compare(name: str) -> Callable:
@@ -70,7 +72,9 @@ def compare(name: str) -> Callable:
 
 def split(x: Tensor, size: int, dim: int = 0) -> list[Tensor]:
     extent = x.shape[dim]
-    return [aten.slice.Tensor(x, dim, low, min(low + size, extent)) for low in range(0, extent, size)]
+    return [
+        aten.slice.Tensor(x, dim, low, min(low + size, extent)) for low in range(0, extent, size)
+    ]
 
 
 def split_with_sizes(x: Tensor, sizes: list[int], dim: int = 0) -> list[Tensor]:
@@ -99,7 +103,8 @@ def pow_scalar(x: Tensor, exponent: float) -> Tensor:
 
 
 def _for_floats(decompose: Callable) -> Callable:
-    """Regions compute on floats: their decompositions would turn the 0.5 in `integers * 0.5` into 0."""
+    """Regions compute on floats: their decompositions would turn the 0.5 in `integers * 0.5` into
+    0."""
 
     def decompose_floats(*args, **kwargs):
         tensors = [a for a in args if isinstance(a, Tensor)]
@@ -111,12 +116,14 @@ def _for_floats(decompose: Callable) -> Callable:
 
 
 _TORCH = [
-    aten.threshold_backward, aten.silu_backward, aten.gelu_backward, aten.sigmoid_backward, aten.tanh_backward,
-    aten.hardtanh_backward, aten.hardswish_backward, aten.hardsigmoid_backward, aten.leaky_relu_backward,
-    aten.elu_backward, aten._softmax, aten._log_softmax, aten._softmax_backward_data, aten._log_softmax_backward_data,
-    aten.native_layer_norm, aten.native_layer_norm_backward, aten.addcmul, aten.addcdiv, aten.lerp, aten.square,
-    aten.zeros_like, aten.ones_like, aten.masked_fill, aten.mse_loss, aten.mse_loss_backward, aten.stack,
-    aten.new_zeros, aten.new_ones, aten.new_full, aten.select_backward, aten.tril, aten.triu,
+    aten.threshold_backward, aten.silu_backward, aten.gelu_backward, aten.sigmoid_backward,
+    aten.tanh_backward, aten.hardtanh_backward, aten.hardswish_backward, aten.hardsigmoid_backward,
+    aten.leaky_relu_backward, aten.elu_backward, aten._softmax, aten._log_softmax,
+    aten._softmax_backward_data, aten._log_softmax_backward_data, aten.native_layer_norm,
+    aten.native_layer_norm_backward, aten.addcmul, aten.addcdiv, aten.lerp, aten.square,
+    aten.zeros_like, aten.ones_like, aten.masked_fill, aten.mse_loss, aten.mse_loss_backward,
+    aten.stack, aten.new_zeros, aten.new_ones, aten.new_full, aten.select_backward, aten.tril,
+    aten.triu,
 ]  # fmt: skip
 
 HOST_DECOMPOSITIONS: dict[torch._ops.OpOverload, Callable] = {

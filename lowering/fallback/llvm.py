@@ -1,7 +1,7 @@
-"""Host parts through torch-mlir and LLVM: elementwise chains become one loop, what surrounds them moves data.
+"""Host parts through torch-mlir and LLVM: an elementwise chain becomes one loop.
 
-Only operators that were compared with eager are taken (llvm_ops.py); a part with any other raises HostLoweringError
-and runs in eager as a whole.
+Only operators that were compared with eager are taken (llvm_ops.py); a part with any other raises
+HostLoweringError and runs in eager as a whole.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from mlir_npu.runtime.signature import SignatureError, read_signature
 
 
 def compile_host_llvm(part: Part, options: Options) -> CompiledRegion:
-    """Compile a part that runs on the host. Raises HostLoweringError with one sentence if it cannot."""
+    """Compile a part that runs on the host. Raises HostLoweringError with one sentence if it
+    cannot."""
     dump = StageDump(options.dump_dir, part.name)
     with COMPILING:
         dump.graph(part.graph_module)

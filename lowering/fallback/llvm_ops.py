@@ -1,9 +1,10 @@
 """The ATen calls that host lowering is trusted with, and for which element types.
 
-Every entry is compared with eager in test/parity/test_host_llvm.py, on NaN, infinities, -0 and integer limits.
-Left out on purpose: contractions and convolutions (naive loops lose to eager), everything that reads or writes at
-computed indices (a bad index must raise, not touch other memory), division of integers (the processor traps on 0
-where eager raises), conversion of floats to integers (undefined for NaN and out of range), argmax and sorting.
+Every entry is compared with eager in test/parity/test_host_llvm.py, on NaN, infinities, -0 and
+integer limits. Left out on purpose: contractions and convolutions (naive loops lose to eager),
+everything that reads or writes at computed indices (a bad index must raise, not touch other
+memory), division of integers (the processor traps on 0 where eager raises), conversion of floats to
+integers (undefined for NaN and out of range), argmax and sorting.
 """
 
 from __future__ import annotations
@@ -24,11 +25,20 @@ ANY = NUMBERS | BOOL
 # element types of the tensor arguments; all of them must be the same unless the call is in _MIXED
 ALLOWED: dict[torch._ops.OpOverload, frozenset[torch.dtype]] = {
     # arithmetic
-    **dict.fromkeys((aten.add.Tensor, aten.sub.Tensor, aten.abs.default, aten.neg.default, aten.sign.default), NUMBERS),
+    **dict.fromkeys(
+        (aten.add.Tensor, aten.sub.Tensor, aten.abs.default, aten.neg.default, aten.sign.default),
+        NUMBERS,
+    ),
     aten.mul.Tensor: ANY,
-    **dict.fromkeys((aten.div.Tensor, aten.sqrt.default, aten.rsqrt.default, aten.pow.Tensor_Tensor), FLOATS),
-    **dict.fromkeys((aten.exp.default, aten.log.default, aten.erf.default, aten.tanh.default), FLOATS),
-    **dict.fromkeys((aten.sin.default, aten.cos.default, aten.sigmoid.default, aten.silu.default), FLOATS),
+    **dict.fromkeys(
+        (aten.div.Tensor, aten.sqrt.default, aten.rsqrt.default, aten.pow.Tensor_Tensor), FLOATS
+    ),
+    **dict.fromkeys(
+        (aten.exp.default, aten.log.default, aten.erf.default, aten.tanh.default), FLOATS
+    ),
+    **dict.fromkeys(
+        (aten.sin.default, aten.cos.default, aten.sigmoid.default, aten.silu.default), FLOATS
+    ),
     **dict.fromkeys((aten.floor.default, aten.ceil.default, aten.round.default), FLOATS),
     # comparison and choice
     **dict.fromkeys((aten.eq.Tensor, aten.ne.Tensor), ANY),
@@ -49,10 +59,18 @@ ALLOWED: dict[torch._ops.OpOverload, frozenset[torch.dtype]] = {
     **dict.fromkeys((aten.any.default, aten.any.dim, aten.all.default, aten.all.dim), BOOL),
     # shape and movement
     **dict.fromkeys((aten.view.default, aten._unsafe_view.default, aten.unsqueeze.default), ANY),
-    **dict.fromkeys((aten.squeeze.dim, aten.squeeze.dims, aten.permute.default, aten.expand.default), ANY),
-    **dict.fromkeys((aten.t.default, aten.transpose.int, aten.clone.default, aten.alias.default), ANY),
-    **dict.fromkeys((aten.cat.default, aten.slice.Tensor, aten.select.int, aten.constant_pad_nd.default), ANY),
-    **dict.fromkeys((aten.detach.default, aten.flip.default, aten.repeat.default, aten._to_copy.default), ANY),
+    **dict.fromkeys(
+        (aten.squeeze.dim, aten.squeeze.dims, aten.permute.default, aten.expand.default), ANY
+    ),
+    **dict.fromkeys(
+        (aten.t.default, aten.transpose.int, aten.clone.default, aten.alias.default), ANY
+    ),
+    **dict.fromkeys(
+        (aten.cat.default, aten.slice.Tensor, aten.select.int, aten.constant_pad_nd.default), ANY
+    ),
+    **dict.fromkeys(
+        (aten.detach.default, aten.flip.default, aten.repeat.default, aten._to_copy.default), ANY
+    ),
     # values from nothing
     **dict.fromkeys((aten.scalar_tensor.default, aten.full.default, aten.full_like.default), ANY),
     **dict.fromkeys((aten.zeros.default, aten.ones.default), ANY),
@@ -60,7 +78,9 @@ ALLOWED: dict[torch._ops.OpOverload, frozenset[torch.dtype]] = {
 }
 
 _MIXED = frozenset({aten.where.self})
-MAX_REDUCTION = 4096  # elements summed in order in one accumulator; longer sums lose digits that eager keeps
+MAX_REDUCTION = (
+    4096  # elements summed in order in one accumulator; longer sums lose digits that eager keeps
+)
 
 
 def explain_refusal(node: fx.Node) -> str | None:
@@ -84,13 +104,20 @@ def _explain_details(node: fx.Node, operands: list[torch.Tensor], where: str) ->
     result = node.meta["val"]
     if result.dtype not in ANY:
         return f"{node.target}{where} makes {_names({result.dtype})}"
-    if node.target is aten._to_copy.default and operands[0].is_floating_point() and not result.is_floating_point():
-        return f"{node.target}{where} converts floats to {_names({result.dtype})}, undefined for NaN"
-    if operands and not operands[0].is_floating_point() and node.target in _COMPARISONS:
-        if isinstance(node.args[1], float):
-            return f"{node.target}{where} compares integers with the float {node.args[1]}"
+    if (
+        node.target is aten._to_copy.default
+        and operands[0].is_floating_point()
+        and not result.is_floating_point()
+    ):
+        return (
+            f"{node.target}{where} converts floats to {_names({result.dtype})}, undefined for NaN"
+        )
+    numbers = [number for number in node.args[1:] if isinstance(number, float)]
+    if node.target in _COMPARISONS and numbers and not operands[0].is_floating_point():
+        return f"{node.target}{where} compares integers with the float {numbers[0]}"
     if node.target in _SUMS and operands[0].numel() > MAX_REDUCTION * result.numel():
-        return f"{node.target}{where} sums {operands[0].numel() // result.numel()} elements, more than {MAX_REDUCTION}"
+        count = operands[0].numel() // result.numel()
+        return f"{node.target}{where} sums {count} elements, more than {MAX_REDUCTION}"
     return None
 
 

@@ -47,7 +47,9 @@ def test_in_place_update_takes_effect():
     [
         lambda p: torch.optim.SGD(p, lr=1.0),
         lambda p: torch.optim.SGD(p, lr=1.0, foreach=True),
-        lambda p: torch.optim.SGD(p, lr=1.0, fused=True),  # fused ones do not advance the version counter
+        lambda p: torch.optim.SGD(
+            p, lr=1.0, fused=True
+        ),  # fused ones do not advance the version counter
         lambda p: torch.optim.Adam(p, lr=0.5, fused=True),
         lambda p: torch.optim.AdamW(p, lr=0.5),
     ],

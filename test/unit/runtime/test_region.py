@@ -2,21 +2,25 @@ import threading
 
 import pytest
 import torch
+from modules import PREPARED, SCALE, compile_text
 from torch import nn
 
 from mlir_npu.runtime.arena import Arena, ArenaPool
-from mlir_npu.runtime.kernel import Kernel, KernelLinkError
+from mlir_npu.runtime.kernel import KernelLinkError
 from mlir_npu.runtime.region import CompiledRegion, Interface, Output
 from mlir_npu.runtime.signature import SignatureError
 from mlir_npu.runtime.tensor_spec import TensorSpec
-from modules import PREPARED, SCALE, compile_text
 
 
 def region_of(text, inputs, results, parameters=(), outputs=None):
     kernel, signature = compile_text(text)
     outputs = outputs or tuple(Output("result", i) for i in range(len(results)))
     interface = Interface(
-        tuple(map(TensorSpec.of, inputs)), parameters, (), tuple(map(TensorSpec.of, results)), outputs
+        tuple(map(TensorSpec.of, inputs)),
+        parameters,
+        (),
+        tuple(map(TensorSpec.of, results)),
+        outputs,
     )
     return CompiledRegion("r", kernel, signature, interface)
 

@@ -1,9 +1,9 @@
 import pytest
 import torch
+from modules import PREPARED, SCALE
 
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.runtime.signature import SignatureError, read_signature
-from modules import PREPARED, SCALE
 
 
 def read(text):
@@ -14,7 +14,12 @@ def read(text):
 def test_reads_roles_shapes_and_bytes():
     signature = read(PREPARED)
     assert [a.role for a in signature.main.arguments] == [
-        "input", "parameter", "prepared", "output", "workspace", "scratch",
+        "input",
+        "parameter",
+        "prepared",
+        "output",
+        "workspace",
+        "scratch",
     ]
     assert signature.main.arguments[0].shape == (4,)
     assert signature.main.arguments[4].dtype is torch.int8
@@ -48,7 +53,8 @@ def test_bad_argument_is_named(arguments, message):
 
 
 def test_results_must_be_out_parameters():
-    text = 'func.func @main(%x: memref<4xf32> {npu.role = "input"}) -> memref<4xf32> { return %x : memref<4xf32> }'
+    argument = '%x: memref<4xf32> {npu.role = "input"}'
+    text = f"func.func @main({argument}) -> memref<4xf32> {{ return %x : memref<4xf32> }}"
     with pytest.raises(SignatureError, match="out-parameters"):
         read(text)
 

@@ -70,7 +70,9 @@ def test_conform_resolves_the_negative_bit():
     assert packed.tolist() == [-1.0, -2.0]
 
 
-@pytest.mark.parametrize("make", [lambda: torch.randn(4, 6)[:, ::2], lambda: torch.randn(3).expand(4, 3)])
+@pytest.mark.parametrize(
+    "make", [lambda: torch.randn(4, 6)[:, ::2], lambda: torch.randn(3).expand(4, 3)]
+)
 def test_restore_gives_the_callers_strides(make):
     like = make()
     spec = TensorSpec.of(like)
