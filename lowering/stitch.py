@@ -103,7 +103,8 @@ class _Writer:
         target = text if len(names) > 1 else f"({text},)"
         if len(target) + len(value) + 7 <= WIDTH:
             return _indent([f"{target} = {value}", *more])
-        return [*_lines("    (", text, f") = {value}", fits=False), *_indent(more)]
+        # the comma that is optional for several names makes a tuple of a single one
+        return [*_lines("    (", text + ",", f") = {value}", fits=False), *_indent(more)]
 
     def _name(self, value: str | int | float | bool | None) -> str:
         return self._names[value] if isinstance(value, str) else repr(value)

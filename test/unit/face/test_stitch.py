@@ -89,3 +89,12 @@ def test_names_that_are_keywords():
 def test_no_inputs_no_parts():
     nothing = plan([], [], [None])
     assert stitch(nothing, {}, stitched_source(nothing))([]) == (None,)
+
+
+@pytest.mark.parametrize("count", [1, 2, 40])
+def test_long_lines_mean_the_same(count):
+    inputs = [f"a_rather_long_name_of_input_{number}" for number in range(count)]
+    outputs = [f"a_rather_long_name_of_output_{number}" for number in range(count)]
+    wide = plan(inputs, [part("npu_0", inputs, outputs)], outputs)
+    function = stitch(wide, {"npu_0": lambda *values: values}, stitched_source(wide))
+    assert function(list(range(count))) == tuple(range(count))
