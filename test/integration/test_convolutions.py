@@ -101,7 +101,6 @@ SPECIAL = torch.tensor([float("nan"), float("inf"), -float("inf"), 0.0, -0.0, 1e
         torch.sigmoid,
         nn.functional.silu,
         nn.functional.hardswish,
-        nn.functional.gelu,
         torch.tanh,
         lambda x: torch.clamp(x, min=-1.0),
         lambda x: torch.clamp(x, max=2.0),
@@ -113,3 +112,9 @@ def test_special_values(activation):
     """peers V12: NaN, infinities, signed zeros and denormals come out as in eager."""
     x = SPECIAL.view(1, 8, 1, 1).repeat(1, 1, 4, 16).contiguous()
     check_inference(activation, x, options={"min_region_macs": 0})
+
+
+def test_special_values_of_gelu():
+    """Without infinities, for which eager itself gives infinity or NaN, depending on the size."""
+    x = SPECIAL[~SPECIAL.isinf()].view(1, 6, 1, 1).repeat(1, 1, 4, 16).contiguous()
+    check_inference(nn.functional.gelu, x, options={"min_region_macs": 0})
