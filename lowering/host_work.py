@@ -50,8 +50,8 @@ def refuse_fallbacks(plan: PartitionPlan, options: Options) -> None:
     if len(causes) > LISTED:
         lines.append(f"  and {len(causes) - LISTED} more")
     raise StrictError(
-        f"strict=True, and {_ops(len(causes))} that the NPU has a lowering for would run on the host; "
-        "list them in host_ops to allow it:\n" + "\n".join(lines)
+        f"strict=True, and {_ops(len(causes))} that the NPU has a lowering for would run on the "
+        "host; list them in host_ops to allow it:\n" + "\n".join(lines)
     )
 
 

@@ -79,7 +79,7 @@ class _Writer:
     def _arguments(self) -> list[str]:
         names = self._plan.placeholders
         if not any(name in self._comments for name in names):
-            return self._assign(names, "args", []) if names else []
+            return self._assign(names, "args") if names else []
         inputs = [
             f"        {self._name(name)},  # {self._comments.get(name, '')}".rstrip(" #")
             for name in names
@@ -94,17 +94,21 @@ class _Writer:
         return [line] if len(line) <= WIDTH else _lines("    del (", ", ".join(dead), ")")
 
     def _call(self, part: Part) -> list[str]:
-        call = _lines(f"{part.name}(", ", ".join(map(self._name, part.inputs)), ")")
-        return self._assign(part.outputs, call[0], call[1:]) if part.outputs else _indent(call)
+        arguments = ", ".join(map(self._name, part.inputs))
+        if part.outputs:
+            return self._assign(part.outputs, f"{part.name}(", arguments, ")")
+        return _lines(f"    {part.name}(", arguments, ")")
 
-    def _assign(self, names: tuple[str, ...], value: str, more: list[str]) -> list[str]:
-        """`names = value`, on one line if it fits; `more`: further lines of the value."""
-        text = ", ".join(map(self._name, names))
-        target = text if len(names) > 1 else f"({text},)"
-        if len(target) + len(value) + 7 <= WIDTH:
-            return _indent([f"{target} = {value}", *more])
-        # the comma that is optional for several names makes a tuple of a single one
-        return [*_lines("    (", text + ",", f") = {value}", fits=False), *_indent(more)]
+    def _assign(
+        self, names: tuple[str, ...], head: str, text: str = "", tail: str = ""
+    ) -> list[str]:
+        """`names = head text tail`."""
+        target = ", ".join(map(self._name, names)) + ("," if len(names) == 1 else "")
+        if len(target) > WIDTH // 2:
+            left = _lines("    (", target, ") = " + head, fits=False)
+        else:
+            left = [f"    {target if len(names) > 1 else f'({target})'} = {head}"]
+        return [*left[:-1], *_lines(left[-1], text, tail)]
 
     def _name(self, value: str | int | float | bool | None) -> str:
         return self._names[value] if isinstance(value, str) else repr(value)
@@ -128,19 +132,12 @@ def _identifiers(plan: PartitionPlan) -> dict[str, str]:
 def _lines(head: str, text: str, tail: str, fits: bool = True) -> list[str]:
     """head + text + tail on one line, or the text on lines of its own between the two."""
     line = f"{head}{text}{tail}"
-    if fits and len(line) <= WIDTH - 4:
+    if fits and len(line) <= WIDTH:
         return [line]
     margin = " " * (len(head) - len(head.lstrip()))
     inner = margin + "    "
-    return [
-        head,
-        *textwrap.wrap(text, WIDTH - 4, initial_indent=inner, subsequent_indent=inner),
-        f"{margin}{tail}",
-    ]
-
-
-def _indent(lines: list[str]) -> list[str]:
-    return [f"    {line}" for line in lines]
+    wrapped = textwrap.wrap(text, WIDTH, initial_indent=inner, subsequent_indent=inner)
+    return [head, *wrapped, f"{margin}{tail}"]
 
 
 def _last_uses(plan: PartitionPlan) -> dict[str, int]:

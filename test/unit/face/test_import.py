@@ -16,7 +16,9 @@ def test_import_loads_neither_torch_nor_mlir():
 
 
 def test_the_tools_do_not_load_torch():
-    code = "import sys, mlir_npu.scripts.npu_opt as t; t.all_passes(); print('torch' in sys.modules)"
+    code = (
+        "import sys, mlir_npu.scripts.npu_opt as t; t.all_passes(); print('torch' in sys.modules)"
+    )
     assert run(code) == "False"
 
 

@@ -98,3 +98,44 @@ def test_long_lines_mean_the_same(count):
     wide = plan(inputs, [part("npu_0", inputs, outputs)], outputs)
     function = stitch(wide, {"npu_0": lambda *values: values}, stitched_source(wide))
     assert function(list(range(count))) == tuple(range(count))
+
+
+@pytest.mark.parametrize("outputs", [1, 2, 40])
+@pytest.mark.parametrize("inputs", [1, 2, 40])
+def test_long_lines_are_broken_and_still_right(inputs, outputs):
+    taken = [f"a_value_of_some_length_{index}" for index in range(inputs)]
+    made = [f"another_value_of_some_length_{index}" for index in range(outputs)]
+    wide = plan(taken, [part("host_0", taken, made)], made)
+    source = stitched_source(wide)
+    assert max(map(len, source.splitlines())) <= 100
+    function = stitch(wide, {"host_0": lambda *values: (sum(values),) * outputs}, source)
+    assert function(list(range(inputs))) == (sum(range(inputs)),) * outputs
+
+
+def test_values_named_like_parts_or_the_argument():
+    clash = plan(
+        ["args", "host_0"], [part("host_0", ["args", "host_0"], ["host_0_"])], ["host_0_", "args"]
+    )
+    function = stitch(clash, {"host_0": lambda a, b: (a - b,)}, stitched_source(clash))
+    assert function([5, 3]) == (2, 5)
+
+
+def test_comments_say_what_inputs_and_parts_are():
+    source = stitched_source(
+        TWO_PARTS, "forward", {"w": "parameter conv.weight", "npu_0": "NPU: conv"}
+    )
+    assert "        w,  # parameter conv.weight\n" in source
+    assert "    # NPU: conv\n    a, b = npu_0(x, w)\n" in source
+    assert "        x,\n" in source
+
+
+def test_sources_leave_with_their_function():
+    import gc
+    import linecache
+
+    function = stitch(plan([], [], [None]), {}, stitched_source(plan([], [], [None])))
+    file_name = function.__code__.co_filename
+    assert file_name in linecache.cache
+    del function
+    gc.collect()
+    assert file_name not in linecache.cache
