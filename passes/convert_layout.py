@@ -1,9 +1,10 @@
 """Put the channels of images last: NHWC inside a function, transposes only where layouts meet.
 
-Convolutions and poolings take their channels-last forms. Pads, elementwise generics, reductions, slices,
-concatenations and reshapes follow the layout of what they read. Whatever else reads an image gets
-it through a transpose, in the order it knows; transposes that meet cancel. Operands of elementwise
-generics lose their dimensions of extent 1. Generics whose body asks for indices stay as they are.
+Convolutions and poolings take their channels-last forms. Pads, elementwise generics, reductions,
+slices, concatenations and reshapes follow the layout of what they read. Whatever else reads an
+image gets it through a transpose, in the order it knows; transposes that meet cancel. Operands of
+elementwise generics lose their dimensions of extent 1. Generics whose body asks for indices stay as
+they are.
 
 Before:
     %p = tensor.pad %x low[0, 0, 1, 1] high[0, 0, 1, 1] : 1x8x6x6 to 1x8x8x8
@@ -19,6 +20,7 @@ After:
     %b = linalg.transpose ins(%r) permutation = [0, 3, 1, 2]
     return %b : 1x16x6x6
 """
+
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.registry import NoOptions, register_pass
 from mlir_npu.passes.rewriting.channels_last import CHANNELS_LAST, to_channels_last

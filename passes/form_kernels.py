@@ -1,10 +1,10 @@
 """Give every computation of a region a private function of its own, a kernel.
 
-A kernel holds one root operation, the pad of its image, the tensor it starts from, and the elementwise
-generic that ends it, if nothing else uses what lies between. `npu.kernel` says its kind: conv2d,
-grouped_conv2d, depthwise_conv2d, matmul, pool2d, reduce, eltwise, or copy for what only moves
-elements. Arguments and results are tensors; scalars are made inside. What remains is calls, reshapes
-that move nothing, and dense constants.
+A kernel holds one root operation, the pad of its image, the tensor it starts from, and the
+elementwise generic that ends it, if nothing else uses what lies between. `npu.kernel` says its
+kind: conv2d, grouped_conv2d, depthwise_conv2d, matmul, pool2d, reduce, eltwise, or copy for what
+only moves elements. Arguments and results are tensors; scalars are made inside. What remains is
+calls, reshapes that move nothing, and dense constants.
 
 Before:
     %p = tensor.pad %x low[0, 1, 1, 0] high[0, 1, 1, 0] {%zero}
@@ -17,6 +17,7 @@ After:
     return %r
     func.func private @conv2d_0(...) attributes {npu.kernel = "conv2d"} { the four operations }
 """
+
 from collections import Counter
 
 from mlir_npu.dialect.bindings import ir, linalg
@@ -59,7 +60,9 @@ class _Names:
     def __init__(self, module: ir.Operation):
         symbols = [view.operation for view in module.regions[0].blocks[0].operations]
         self._taken = {
-            ir.StringAttr(op.attributes["sym_name"]).value for op in symbols if "sym_name" in op.attributes
+            ir.StringAttr(op.attributes["sym_name"]).value
+            for op in symbols
+            if "sym_name" in op.attributes
         }
         self._next: Counter[str] = Counter()
 
@@ -138,5 +141,3 @@ def _own_destination(op: ir.Operation, index: int) -> None:
             op.operands[index] = fresh
         else:
             op.operands[index] = linalg.copy(init, outs=[fresh])
-
-

@@ -1,9 +1,9 @@
 """Make one generic of a chain of elementwise generics, at the shape of what the chain follows.
 
-A producer goes into its only user when it computes one element per iteration there, so that nothing is
-computed twice. A chain behind a reshape moves in front of it. Three things stay apart: what depends on
-parameters alone from what does not (it is computed once, ahead of the run), the epilogue of a convolution
-from a reduction that follows it, and bodies that ask for indices.
+A producer goes into its only user when it computes one element per iteration there, so that nothing
+is computed twice. A chain behind a reshape moves in front of it. Three things stay apart: what
+depends on parameters alone from what does not (it is computed once, ahead of the run), the epilogue
+of a convolution from a reduction that follows it, and bodies that ask for indices.
 
 Before:
     %c = linalg.matmul ins(%x, %w : 10x12, 12x20)
@@ -15,6 +15,7 @@ After:
     %g = linalg.generic {add, gelu} ins(%c, %bias : 10x20, 20)
     %v = tensor.expand_shape %g : 10x20 into 2x5x20
 """
+
 from mlir_npu.dialect.bindings import arith, ir
 from mlir_npu.passes.registry import NoOptions, register_pass
 from mlir_npu.passes.rewriting.dependence import is_prepared
@@ -50,7 +51,7 @@ def fuse_elementwise(module: ir.Operation, options: NoOptions) -> None:
 
 
 def _fold_casts_of_constants(function: ir.Operation) -> None:
-    """Round f64 constants at compile time; torch-mlir keeps Python numbers in f64 until their use."""
+    """Round f64 constants now; torch-mlir keeps Python numbers in f64 until their use."""
     casts: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
@@ -72,7 +73,9 @@ def _fold_casts_of_constants(function: ir.Operation) -> None:
 def _fuse_into(op: ir.Operation) -> None:
     """Fuse producers into `op` until none is left that may be."""
     while (consumer := read_generic(op)) is not None:
-        producer = next(filter(None, (_producer(consumer, value) for value in consumer.inputs)), None)
+        producer = next(
+            filter(None, (_producer(consumer, value) for value in consumer.inputs)), None
+        )
         if producer is None:
             return
         with before(op):
@@ -113,7 +116,10 @@ def _fused(consumer: Generic, producer: Generic) -> ir.Operation:
         # The producer does not read what its result held: any scalar stands in for it.
         intermediate = first([*scalars[:count], scalars[-1]])[0]
         rest = iter(scalars[count:])
-        return second([intermediate if value == made else next(rest) for value in consumer.inputs] + list(rest))
+        return second(
+            [intermediate if value == made else next(rest) for value in consumer.inputs]
+            + list(rest)
+        )
 
     return build_generic(
         [*producer.inputs, *(value for value, _ in others)],

@@ -1,8 +1,9 @@
 """Move what depends on parameters alone into @prepare, which runs when parameters change.
 
-@prepare takes the parameters of @main in their order and returns what @main needs of its calls; these
-values become arguments of @main with `npu.role = "prepared"`, after the ones it has, which all stay.
-Reshapes cost nothing and stay where they are used. Without such calls there is no @prepare.
+@prepare takes the parameters of @main in their order and returns what @main needs of its calls;
+these values become arguments of @main with `npu.role = "prepared"`, after the ones it has, which
+all stay. Reshapes cost nothing and stay where they are used. Without such calls there is no
+@prepare.
 
 Before:
     func.func @main(%x {npu.role = "input"}, %w {npu.role = "parameter"}) {
@@ -12,11 +13,13 @@ Before:
       return %r }
 After:
     func.func @prepare(%w {npu.role = "parameter"}) { %p = call @copy_0(%w)  return %p }
-    func.func @main(%x {npu.role = "input"}, %w {npu.role = "parameter"}, %p {npu.role = "prepared"}) {
+    func.func @main(%x {npu.role = "input"}, %w {npu.role = "parameter"},
+                    %p {npu.role = "prepared"}) {
       %v = tensor.expand_shape %p
       %r = call @conv2d_0(%x, %v)
       return %r }
 """
+
 from mlir_npu.dialect.bindings import func, ir
 from mlir_npu.passes.registry import NoOptions, fail, register_pass
 from mlir_npu.passes.rewriting.dependence import PARAMETER, is_prepared
@@ -45,7 +48,10 @@ def outline_prepare(module: ir.Operation, options: NoOptions) -> None:
         if not moved:
             continue
         if any(_symbol(other) == PREPARE for other in region_functions(module)):
-            fail(function, f"'{_symbol(function)}' has work to prepare, but there is a @{PREPARE} already")
+            fail(
+                function,
+                f"'{_symbol(function)}' has work to prepare, but there is a @{PREPARE} already",
+            )
         needed = [r for call in moved for r in call.results if _is_needed(r, set(moved))]
         _build_prepare(function, moved, needed)
         _pass_as_arguments(function, needed)
@@ -87,7 +93,7 @@ def _build_prepare(
 
 
 def _copy_with_operands(op: ir.Operation, known: dict[ir.Value, ir.Value]) -> None:
-    """Copy `op`, and the reshapes and constants that its operands come from, where they are missing."""
+    """Copy `op`, and the reshapes and constants of its operands where they are missing."""
     for value in op.operands:
         if value not in known:
             _copy_with_operands(definition(value), known)

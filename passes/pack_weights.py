@@ -1,10 +1,10 @@
 """Split output channels into the blocks of a micro-kernel, and lay weights out in its order.
 
 Channels-last convolutions, grouped convolutions and matrix products become generics over blocks of
-output channels (`npu.op` names them); their weights are transposed to match, once, from whatever order
-they are in. Elementwise generics that follow take on the blocked shape, and per-channel operands with
-them. Blocked and plain results are views of each other. The block size comes from the target's vector
-registers.
+output channels (`npu.op` names them); their weights are transposed to match, once, from whatever
+order they are in. Elementwise generics that follow take on the blocked shape, and per-channel
+operands with them. Blocked and plain results are views of each other. The block size comes from the
+target's vector registers.
 
 Before:
     %w = linalg.transpose ins(%p : 32x8x3x3) permutation = [2, 3, 1, 0]
@@ -13,11 +13,12 @@ Before:
 After:
     %v = tensor.expand_shape %p : 32x8x3x3 into 2x16x8x3x3
     %w = linalg.transpose ins(%v) permutation = [0, 3, 4, 2, 1]
-    %c = linalg.generic {npu.op = "conv2d", ...} ins(%x, %w : 1x8x8x8, 2x3x3x8x16) outs(%z : 1x6x6x2x16)
+    %c = linalg.generic {npu.op = "conv2d"} ins(%x, %w : 1x8x8x8, 2x3x3x8x16) outs(%z)
     %s = tensor.expand_shape %shift : 32 into 2x16
     %e = linalg.generic {add, relu} ins(%c, %s : 1x6x6x2x16, 2x16)
     %r = tensor.collapse_shape %e : 1x6x6x2x16 into 1x6x6x32
 """
+
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.dialect.target import target_of
 from mlir_npu.passes.analysis.register_tile import choose_channel_block

@@ -1,8 +1,8 @@
 """Erase run-time checks that block fusion and vectorisation.
 
-torch-mlir puts a `cf.assert` into the body of a `linalg.generic` to say which inputs its lowering does
-not expect, such as 0 in a reciprocal; PyTorch defines the result there (infinity), and so does the
-arithmetic. Checks in bodies and checks whose condition is the constant true go; others stay.
+torch-mlir puts a `cf.assert` into the body of a `linalg.generic` to say which inputs its lowering
+does not expect, such as 0 in a reciprocal; PyTorch defines the result there (infinity), and so does
+the arithmetic. Checks in bodies and checks whose condition is the constant true go; others stay.
 
 Before:
     %r = linalg.generic {...} ins(%x) { %ok = arith.cmpf one, %in, %zero
@@ -11,6 +11,7 @@ Before:
 After:
     %r = linalg.generic {...} ins(%x) { %y = arith.divf %one, %in  linalg.yield %y }
 """
+
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.registry import NoOptions, register_pass
 from mlir_npu.passes.rewriting.values import defined_by, erase_if_unused
@@ -41,4 +42,3 @@ def _is_in_body(op: ir.Operation) -> bool:
 def _is_true(condition: ir.Value) -> bool:
     constant = defined_by(condition, "arith.constant")
     return constant is not None and ir.IntegerAttr(constant.attributes["value"]).value != 0
-

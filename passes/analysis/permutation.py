@@ -3,6 +3,7 @@
 A permutation is read as `linalg.transpose` reads it: dimension i of the result is dimension
 `permutation[i]` of the source.
 """
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod

@@ -1,9 +1,10 @@
-"""Convolutions and poolings with the channels last, in place of the same with the channels first."""
+"""Convolutions and poolings with channels last in place of the same with channels first."""
+
 from dataclasses import dataclass
 
 from mlir_npu.dialect.bindings import arith, ir, linalg
 from mlir_npu.passes.analysis.permutation import inverse, permuted
-from mlir_npu.passes.rewriting.generics import build_generic
+from mlir_npu.passes.rewriting.generics import GENERIC, build_generic
 from mlir_npu.passes.rewriting.transposes import marked_transpose, transposed
 from mlir_npu.passes.rewriting.values import (
     before,
@@ -14,6 +15,7 @@ from mlir_npu.passes.rewriting.values import (
     is_static,
     replace,
     shape_of,
+    users,
 )
 
 
@@ -41,6 +43,32 @@ CHANNELS_LAST = {
     "linalg.pooling_nchw_max": Form("linalg.pooling_nhwc_max", (0, 2, 3, 1), None),
     "linalg.pooling_nchw_sum": Form("linalg.pooling_nhwc_sum", (0, 2, 3, 1), None),
 }
+
+_NAMES = frozenset(form.name for form in CHANNELS_LAST.values())
+# Operations that take on the layout of what they read.
+FOLLOWERS = frozenset(
+    {
+        GENERIC,
+        "tensor.pad",
+        "tensor.extract_slice",
+        "tensor.concat",
+        "tensor.expand_shape",
+        "tensor.collapse_shape",
+    }
+)
+
+
+def reaches_channels_last(value: ir.Value) -> bool:
+    """Whether a channels-last operation reads `value`, directly or through followers."""
+    pending, seen = [value], set()
+    while pending:
+        for user in users(pending.pop()):
+            if user.name in _NAMES:
+                return True
+            if user.name in FOLLOWERS and user not in seen:
+                seen.add(user)
+                pending.extend(user.results)
+    return False
 
 
 def to_channels_last(op: ir.Operation) -> None:
@@ -76,7 +104,7 @@ def _build(op, form: Form, image: ir.Value, kernel: ir.Value, init: ir.Value) ->
 
 
 def _accumulator(form: Form, init: ir.Value) -> ir.Value:
-    """What the op starts from: the fill it started from, or zero when a tensor is added afterwards."""
+    """What the op starts from: its old fill, or zero when a tensor is added afterwards."""
     shape, scalar = permuted(shape_of(init), form.image), fill_scalar(init)
     if scalar is not None:
         return filled(shape, scalar)

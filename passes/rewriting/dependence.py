@@ -1,4 +1,5 @@
 """Which values of a function depend on parameters alone, so that they can be prepared once."""
+
 from collections.abc import Callable
 
 from mlir_npu.dialect.bindings import ir

@@ -1,9 +1,10 @@
 """Elementwise generics in other orders and groupings of their loops.
 
-In normal form every operand of an elementwise generic is indexed by loops in increasing order, without
-constants: a broadcast operand has lost its dimensions of extent 1. Such an operand can be reshaped
-together with the loops.
+In normal form every operand of an elementwise generic is indexed by loops in increasing order,
+without constants: a broadcast operand has lost its dimensions of extent 1. Such an operand can be
+reshaped together with the loops.
 """
+
 from collections.abc import Sequence
 
 from mlir_npu.dialect.bindings import ir
@@ -26,7 +27,7 @@ def read_elementwise(op: ir.Operation | None) -> Generic | None:
 
 
 def settled(value: ir.Value, access: Access, loops: int) -> tuple[ir.Value, Access]:
-    """An operand in normal form: transposed where its loops are out of order, unit dimensions dropped."""
+    """An operand in normal form: loops in order by a transpose, unit dimensions dropped."""
     if not access or access == tuple(range(loops)):
         return value, access
     extents = shape_of(value)
@@ -72,7 +73,7 @@ def rebuilt(generic: Generic, order: Sequence[int]) -> ir.Operation:
 
 
 def reshaped(generic: Generic, shape: Sequence[int]) -> ir.Operation | None:
-    """The elementwise `generic`, in normal form, over loops of `shape`; None where that is not possible.
+    """The elementwise `generic`, in normal form, over loops of `shape`, or None.
 
     A broadcast operand must have all loops of a group that is split or merged, or none.
     """
@@ -89,7 +90,9 @@ def reshaped(generic: Generic, shape: Sequence[int]) -> ir.Operation | None:
     return build_elementwise(generic, inputs, accesses, tuple(shape))
 
 
-def _regrouped(generic: Generic, access: Access, grouping: tuple[Group, ...], shape) -> Access | None:
+def _regrouped(
+    generic: Generic, access: Access, grouping: tuple[Group, ...], shape
+) -> Access | None:
     if not access:
         return access
     if generic.is_whole(access):
@@ -108,7 +111,7 @@ def _regrouped(generic: Generic, access: Access, grouping: tuple[Group, ...], sh
 def build_elementwise(
     generic: Generic, inputs: Sequence[ir.Value], accesses: Sequence[Access], shape: Sequence[int]
 ) -> ir.Operation:
-    """`generic`'s body over loops of `shape`, with one fresh result of that shape per old result."""
+    """`generic`'s body over loops of `shape`, with a result of that shape per old one."""
     inits = [empty(shape, element_type(result)) for result in generic.op.results]
     whole = tuple(range(len(shape)))
     outputs = [whole] * len(inits)

@@ -1,4 +1,5 @@
 """Which operation an elementwise generic can be the epilogue of, and how it takes on its shape."""
+
 from dataclasses import dataclass
 
 from mlir_npu.dialect.bindings import ir
@@ -85,8 +86,8 @@ def settle(op: ir.Operation) -> ir.Operation:
 def follow_producer(op: ir.Operation) -> ir.Operation:
     """Give a settled elementwise generic the shape of its producer, and its users a view.
 
-    `generic(view(x))` becomes `view(generic'(x))`, so that nothing is between producer and epilogue.
-    Returns the new operation, or `op` where shapes agree or cannot be made to.
+    `generic(view(x))` becomes `view(generic'(x))`, so that nothing is between producer and
+    epilogue. Returns the new operation, or `op` where shapes agree or cannot be made to.
     """
     generic = read_elementwise(op)
     producer = followed_producer(generic) if generic is not None else None

@@ -1,4 +1,5 @@
 """The functions that passes on whole regions work on: those that are not kernels yet."""
+
 from mlir_npu.dialect.bindings import ir
 
 KERNEL = "npu.kernel"
@@ -10,7 +11,11 @@ def region_functions(module: ir.Operation) -> list[ir.Operation]:
     found = []
     for view in module.regions[0].blocks[0].operations:
         op = view.operation
-        if op.name == "func.func" and len(op.regions[0].blocks) == 1 and KERNEL not in op.attributes:
+        if (
+            op.name == "func.func"
+            and len(op.regions[0].blocks) == 1
+            and KERNEL not in op.attributes
+        ):
             found.append(op)
     return found
 
@@ -26,14 +31,6 @@ def argument_attributes(function: ir.Operation) -> list[dict[str, ir.Attribute]]
         return [{} for _ in range(count)]
     attributes = [ir.DictAttr(a) for a in ir.ArrayAttr(function.attributes["arg_attrs"])]
     return [{named.name: named.attr for named in dictionary} for dictionary in attributes]
-
-
-def argument_role(function: ir.Operation, number: int) -> str | None:
-    """`npu.role` of one argument; asked for every value, so it reads no other argument."""
-    if "arg_attrs" not in function.attributes:
-        return None
-    attributes = ir.DictAttr(ir.ArrayAttr(function.attributes["arg_attrs"])[number])
-    return ir.StringAttr(attributes[ROLE]).value if ROLE in attributes else None
 
 
 def argument_roles(function: ir.Operation) -> list[str | None]:

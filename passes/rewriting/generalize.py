@@ -1,4 +1,5 @@
 """Named linalg operations as generics, for those that no kernel knows by name."""
+
 from mlir_npu.dialect.bindings import ir, linalg
 from mlir_npu.passes.rewriting.generics import body_of, build_with_maps
 from mlir_npu.passes.rewriting.values import before, replace

@@ -1,9 +1,10 @@
 """`linalg.generic` as data: operands, which loops index them, and how to build one again.
 
-An access lists, per dimension of an operand, the loop that indexes it; None is the constant 0, which
-broadcasts an extent of 1. Only operations whose maps have this form are read: elementwise chains,
-broadcasts and reductions, not windows.
+An access lists, per dimension of an operand, the loop that indexes it; None is the constant 0,
+which broadcasts an extent of 1. Only operations whose maps have this form are read: elementwise
+chains, broadcasts and reductions, not windows.
 """
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -54,7 +55,7 @@ class Generic:
 
 
 def read_generic(op: ir.Operation | None) -> Generic | None:
-    """`op` as data; None if it is no generic, has other maps, dynamic extents or an unusual body."""
+    """`op` as data; None if no generic, or with other maps, dynamic extents, unusual body."""
     if op is None or op.name != GENERIC or not _has_plain_body(op):
         return None
     shaped = [v for v in op.operands if isinstance(v.type, ir.ShapedType)]
@@ -170,7 +171,9 @@ def build_with_maps(
 
 
 def iterator_types(kinds: Sequence[str]) -> ir.ArrayAttr:
-    return ir.ArrayAttr.get([ir.Attribute.parse(f"#linalg.iterator_type<{kind}>") for kind in kinds])
+    return ir.ArrayAttr.get(
+        [ir.Attribute.parse(f"#linalg.iterator_type<{kind}>") for kind in kinds]
+    )
 
 
 def _scalar_type(value: ir.Value) -> ir.Type:

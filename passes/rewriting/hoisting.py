@@ -1,10 +1,12 @@
 """Move transposes to channels last in front of the operations that make their sources.
 
 Each rule rewrites the producer of a transposed value: `transpose(f(x))` becomes `f'(transpose(x))`.
-It applies where every user of the producer wants the same transpose.
+It applies where every user of the producer wants the same transpose, for a channels-last operation.
 """
+
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.analysis.permutation import inverse, is_channels_last, keeps_order, permuted
+from mlir_npu.passes.rewriting.channels_last import reaches_channels_last
 from mlir_npu.passes.rewriting.elementwise import read_elementwise, rebuilt
 from mlir_npu.passes.rewriting.generics import GENERIC
 from mlir_npu.passes.rewriting.moves import concat, pad, read_pad
@@ -24,7 +26,7 @@ MOVED_OPERANDS = 1
 def hoist_transposes(block: ir.Block) -> None:
     """Apply the rules until none does, from the last transpose to the first."""
     while (found := _next(block)) is not None:
-        producer, permutation, result = found
+        producer, result = found
         for user in users(producer.results[0]):
             user.results[0].replace_all_uses_with(result)
             user.erase()
@@ -32,10 +34,12 @@ def hoist_transposes(block: ir.Block) -> None:
 
 
 def _next(block: ir.Block):
-    """The last producer that a rule rewrites, the permutation, and its rewritten result."""
+    """The last producer that a rule rewrites, and its rewritten result."""
     for view in reversed(list(block.operations)):
         op = view.operation
         if op.name != TRANSPOSE or not is_channels_last(permutation_of(op)):
+            continue
+        if not reaches_channels_last(op.results[0]):
             continue
         producer, permutation = definition(op.operands[0]), permutation_of(op)
         if producer is None or not _all_want(producer, permutation):
@@ -44,7 +48,7 @@ def _next(block: ir.Block):
         with before(producer):
             result = rule(producer, permutation) if rule is not None else None
         if result is not None:
-            return producer, permutation, result
+            return producer, result
     return None
 
 
@@ -56,7 +60,7 @@ def _all_want(producer: ir.Operation, permutation) -> bool:
 
 
 def _moves_little(values: list[ir.Value], permutation) -> bool:
-    """Whether at most `MOVED_OPERANDS` of the whole operands would need a transpose of their own."""
+    """Whether at most `MOVED_OPERANDS` of the whole operands would need a transpose."""
     moved = [
         value
         for value in values

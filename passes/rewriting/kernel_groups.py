@@ -1,4 +1,5 @@
 """Which operations of a region belong into one kernel."""
+
 from dataclasses import dataclass
 
 from mlir_npu.dialect.bindings import ir
@@ -94,7 +95,7 @@ def group_of(root: ir.Operation, epilogue: ir.Operation | None) -> Group:
 
 
 def _destinations(op: ir.Operation) -> list[ir.Operation]:
-    """The empty and filled tensors among the operands of `op`, and the empty ones below the fills."""
+    """Empty and filled tensors among the operands of `op`, with the empty ones of fills."""
     found = []
     for value in used_values(op):
         if (empty := defined_by(value, "tensor.empty")) is not None:
@@ -114,7 +115,7 @@ def _pad_of(root: ir.Operation) -> ir.Operation | None:
 
 
 def needs_kernel(op: ir.Operation) -> bool:
-    """Whether `op` moves or computes elements, and is not merely what another kernel starts from."""
+    """Whether `op` moves or computes elements, beyond being what a kernel starts from."""
     if op.name == "linalg.fill":
         return any(not _starts_from(user, op.results[0]) for user in users(op.results[0]))
     return op.name not in ("tensor.empty",) and any(

@@ -1,4 +1,5 @@
 """Static pads, slices and concatenations of tensors: read them and build them."""
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,7 +28,9 @@ def read_pad(op: ir.Operation) -> Padding | None:
         return None
     if len(list(block.operations)) > 1:
         return None
-    low, high = (tuple(ir.DenseI64ArrayAttr(op.attributes[f"static_{side}"])) for side in ("low", "high"))
+    low, high = (
+        tuple(ir.DenseI64ArrayAttr(op.attributes[f"static_{side}"])) for side in ("low", "high")
+    )
     return Padding(low, high, value)
 
 

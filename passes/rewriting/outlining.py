@@ -1,4 +1,5 @@
 """Move a group of operations into a private function and call it in their place."""
+
 from collections.abc import Sequence
 
 from mlir_npu.dialect.bindings import func, ir
@@ -7,7 +8,9 @@ from mlir_npu.passes.rewriting.functions import KERNEL
 from mlir_npu.passes.rewriting.values import before, definition
 
 
-def outline(module: ir.Operation, group: Sequence[ir.Operation], kind: str, name: str) -> ir.Operation:
+def outline(
+    module: ir.Operation, group: Sequence[ir.Operation], kind: str, name: str
+) -> ir.Operation:
     """A call of the new function `name` in place of `group`, whose last op makes the results.
 
     The function takes every tensor that the group uses from outside, in order of first use; scalars
@@ -56,7 +59,7 @@ def clone_renamed(op: ir.Operation, known: dict[ir.Value, ir.Value]) -> ir.Opera
 
 
 def scalar_producers(ops: Sequence[ir.Operation]) -> list[ir.Operation]:
-    """What makes the scalars that `ops` use: constants, arithmetic, extracted elements, in order."""
+    """What makes the scalars that `ops` use: constants, arithmetic, extracted elements."""
     found: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> None:

@@ -1,8 +1,9 @@
 """Convolutions and matrix products as generics whose output channels are split into blocks.
 
-The weights take the order in which a micro-kernel reads them: all of one block of output channels, and
-within it one row of `Ki` channels per step of the reduction.
+The weights take the order in which a micro-kernel reads them: all of one block of output channels,
+and within it one row of `Ki` channels per step of the reduction.
 """
+
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -27,9 +28,9 @@ OP, STRIDES, DILATIONS = "npu.op", "npu.strides", "npu.dilations"
 class Packing:
     """How one named op becomes a blocked generic.
 
-    `channels`: the dimension of the weights that is split in two. `order`: of the weights after that.
-    `parallel`, `reduction`: loops; dims are spelled by name in `image`, `weights` and `output`, where
-    "y*r" is a window (y times stride plus r times dilation).
+    `channels`: the dimension of the weights that is split in two. `order`: of the weights after
+    that. `parallel`, `reduction`: loops; dims are spelled by name in `image`, `weights` and
+    `output`, where "y*r" is a window (y times stride plus r times dilation).
     """
 
     kind: str
@@ -44,7 +45,14 @@ class Packing:
 
 PACKINGS = {
     "linalg.conv_2d_nhwc_hwcf": Packing(
-        "conv2d", 3, (3, 0, 1, 2, 4), "n y x ko ki", "r s c", "n y*r x*s c", "ko r s c ki", "n y x ko ki"
+        "conv2d",
+        3,
+        (3, 0, 1, 2, 4),
+        "n y x ko ki",
+        "r s c",
+        "n y*r x*s c",
+        "ko r s c ki",
+        "n y x ko ki",
     ),
     "linalg.conv_2d_nhwgc_gfhwc": Packing(
         "grouped_conv2d",
@@ -56,9 +64,7 @@ PACKINGS = {
         "g ko r s c ki",
         "n y x g ko ki",
     ),
-    "linalg.matmul": Packing(
-        "matmul", 1, (1, 0, 2), "m no ni", "c", "m c", "no c ni", "m no ni"
-    ),
+    "linalg.matmul": Packing("matmul", 1, (1, 0, 2), "m no ni", "c", "m c", "no c ni", "m no ni"),
 }
 
 
@@ -89,7 +95,9 @@ def _has_plain_maps(op: ir.Operation) -> bool:
     return maps == plain
 
 
-def _build(op: ir.Operation, packing: Packing, inputs: list[ir.Value], init: ir.Value) -> ir.Operation:
+def _build(
+    op: ir.Operation, packing: Packing, inputs: list[ir.Value], init: ir.Value
+) -> ir.Operation:
     windows = {name: _pair(op, name) for name in ("strides", "dilations") if name in op.attributes}
     parallel, reduction = packing.parallel.split(), packing.reduction.split()
     maps = [

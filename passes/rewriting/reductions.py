@@ -1,4 +1,5 @@
 """Reductions: generics that accumulate over some of their loops."""
+
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.analysis.permutation import inverse, is_channels_first, permuted
 from mlir_npu.passes.rewriting.elementwise import settled
@@ -61,7 +62,10 @@ def _rebuilt(generic: Generic, order: tuple[int, ...]) -> list[ir.Value]:
         [value for value, _ in pairs],
         [access for _, access in pairs],
         [_init(init, dims) for init, dims in zip(generic.inits, kept, strict=True)],
-        [tuple(moved(a)[d] for d in dims) for a, dims in zip(generic.output_accesses, kept, strict=True)],
+        [
+            tuple(moved(a)[d] for d in dims)
+            for a, dims in zip(generic.output_accesses, kept, strict=True)
+        ],
         frozenset(position[loop] for loop in generic.reductions),
         generic.loops,
         body_of(generic.op),
@@ -89,5 +93,3 @@ def _restored(value: ir.Value, shape: tuple[int, ...], kept: list[int]) -> ir.Va
     moved = [*kept, *dropped]
     whole = viewed(value, permuted(shape, moved))
     return whole if moved == sorted(moved) else marked_transpose(whole, inverse(moved))
-
-

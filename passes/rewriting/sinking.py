@@ -3,9 +3,10 @@
 Each rule rewrites one operation so that it works on the source of the transpose, and transposes its
 result instead: `f(transpose(x))` becomes `transpose(f'(x))`.
 """
+
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.analysis.permutation import inverse, is_channels_first, permuted
-from mlir_npu.passes.rewriting.channels_last import CHANNELS_LAST
+from mlir_npu.passes.rewriting.channels_last import reaches_channels_last
 from mlir_npu.passes.rewriting.elementwise import is_settled, read_elementwise, rebuilt
 from mlir_npu.passes.rewriting.generics import GENERIC
 from mlir_npu.passes.rewriting.moves import concat, pad, read_pad, read_slice, slice_of
@@ -17,10 +18,8 @@ from mlir_npu.passes.rewriting.transposes import (
     transpose_source,
     transposed,
 )
-from mlir_npu.passes.rewriting.values import before, is_static, replace, shape_of, users
+from mlir_npu.passes.rewriting.values import before, is_static, replace, shape_of
 from mlir_npu.passes.rewriting.views import reassociation, unviewed, viewed
-
-_CHANNELS_LAST = frozenset(form.name for form in CHANNELS_LAST.values())
 
 
 def channels_first_source(value: ir.Value) -> tuple[ir.Value, tuple[int, ...]] | None:
@@ -29,22 +28,9 @@ def channels_first_source(value: ir.Value) -> tuple[ir.Value, tuple[int, ...]] |
     None if `value` is on its way into a channels-last operation: there layouts meet already.
     """
     made_by = transpose_source(value)
-    if made_by is None or not is_channels_first(made_by[1]) or _reaches_channels_last(value):
+    if made_by is None or not is_channels_first(made_by[1]) or reaches_channels_last(value):
         return None
     return made_by
-
-
-def _reaches_channels_last(value: ir.Value) -> bool:
-    """Whether a channels-last operation reads `value`, directly or through what rules rewrite."""
-    pending, seen = [value], set()
-    while pending:
-        for user in users(pending.pop()):
-            if user.name in _CHANNELS_LAST:
-                return True
-            if user.name in SINKING and user.name != TRANSPOSE and user not in seen:
-                seen.add(user)
-                pending.extend(user.results)
-    return False
 
 
 def sink_transpose(op: ir.Operation) -> None:
@@ -62,7 +48,9 @@ def sink_pad(op: ir.Operation) -> None:
     source, permutation = found
     back = inverse(permutation)
     with before(op):
-        result = pad(source, permuted(padding.low, back), permuted(padding.high, back), padding.value)
+        result = pad(
+            source, permuted(padding.low, back), permuted(padding.high, back), padding.value
+        )
         replace(op, [marked_transpose(result, permutation)])
 
 
@@ -109,7 +97,7 @@ def sink_reshape(op: ir.Operation) -> None:
 
 
 def _blocks(op: ir.Operation, permutation) -> list[tuple[list[int], tuple[int, ...]]]:
-    """Per group of the reshape: the source dimensions that go in, the result dimensions that come out."""
+    """Per group of the reshape: dimensions of the source, and of the result."""
     if op.name == "tensor.expand_shape":
         return [([permutation[i]], dims) for i, dims in enumerate(reassociation(op))]
     return [([permutation[i] for i in dims], (o,)) for o, dims in enumerate(reassociation(op))]
@@ -135,7 +123,9 @@ def sink_generic(op: ir.Operation) -> None:
     generic = read_elementwise(op)
     if generic is None:
         return
-    whole = [v for v, a in zip(generic.inputs, generic.accesses, strict=True) if generic.is_whole(a)]
+    whole = [
+        v for v, a in zip(generic.inputs, generic.accesses, strict=True) if generic.is_whole(a)
+    ]
     shaped = [value for value in whole if isinstance(value.type, ir.ShapedType)]
     found = next(filter(None, map(channels_first_source, shaped)), None)
     if found is None and is_settled(generic):

@@ -1,4 +1,5 @@
 """Transposes that compose with each other, cancel, and become views where no element moves."""
+
 from collections.abc import Sequence
 
 from mlir_npu.dialect.bindings import ir, linalg
@@ -33,7 +34,7 @@ def transpose_source(value: ir.Value) -> tuple[ir.Value, tuple[int, ...]] | None
 
 
 def transposed(value: ir.Value, permutation: Sequence[int]) -> ir.Value:
-    """`value` with permuted dimensions: by one transpose, or by a view, or something that exists."""
+    """`value` with permuted dimensions: one transpose, a view, or something that exists."""
     source, permutation = _composed(value, permutation)
     if keeps_order(shape_of(source), permutation):
         return viewed(source, permuted(shape_of(source), permutation))
@@ -62,7 +63,7 @@ def _transpose(source: ir.Value, permutation: Sequence[int]) -> ir.Value:
 
 
 def split_dimension(value: ir.Value, dimension: int, factors: Sequence[int]) -> ir.Value:
-    """`value` with one dimension split into several; a transpose stays the last thing done to it."""
+    """`value` with one dimension split into several; a transpose stays the last op."""
     made_by = transpose_source(value)
     if made_by is None:
         shape = shape_of(value)
@@ -103,5 +104,3 @@ def coalesce_transposes(block: ir.Block) -> None:
 
 def _transposes(block: ir.Block) -> list[ir.Operation]:
     return [view.operation for view in block.operations if view.operation.name == TRANSPOSE]
-
-

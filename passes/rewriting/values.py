@@ -1,4 +1,5 @@
 """Small things about values: shapes, definitions, empty and filled tensors, what nobody uses."""
+
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 

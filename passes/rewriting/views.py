@@ -1,4 +1,5 @@
 """Reshapes that move no element: `tensor.expand_shape` and `tensor.collapse_shape`."""
+
 from collections.abc import Sequence
 from math import prod
 
