@@ -48,11 +48,17 @@ class DmaStartOp(TileOp, name="dma_start", traits=[MoveEffects]):
         """Builder with plain Python values; the permutation defaults to the identity."""
         if permutation is None:
             permutation = range(ir.MemRefType(target.type).rank)
-        order = ir.DenseI64ArrayAttr.get(list(permutation))
-        op = cls(source, target, list(low), order, TokenType.get(), loc=loc)
+        attributes = {"permutation": ir.DenseI64ArrayAttr.get(list(permutation))}
         if pad_value is not None:
-            op.attributes["pad_value"] = pad_value
-        return op
+            attributes["pad_value"] = pad_value
+        # the constructor of ext takes the empty array of a rank-0 move for a missing attribute
+        return ir.Operation.create(
+            cls.OPERATION_NAME,
+            results=[TokenType.get()],
+            operands=[source, target, *low],
+            attributes=attributes,
+            loc=loc,
+        ).opview
 
     def verify_op(self) -> bool:
         if not check_memref(self, self.source, "source"):
