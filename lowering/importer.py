@@ -12,7 +12,9 @@ backend pipeline.
 
 from __future__ import annotations
 
+import functools
 import re
+import sys
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 
@@ -65,7 +67,7 @@ def import_retraced(retraced: Retraced, parameters: Set[str] = frozenset()) -> I
         _refuse_crashes(node)
     context = make_context()
     with context, ir.Location.unknown():
-        importer = fx_importer()(context=context)
+        importer = fx_importer()(context=context, graph_node_importer_cls=_node_importer())
         try:
             importer.import_stateless_graph(retraced.graph_module.graph, func_name="main")
         except (NotImplementedError, TypeError, RuntimeError, AssertionError) as error:
@@ -77,6 +79,27 @@ def import_retraced(retraced: Retraced, parameters: Set[str] = frozenset()) -> I
         indices = tuple(i for i, name in enumerate(retraced.input_names) if name in parameters)
         _set_roles(module, indices, len(retraced.inputs))
     return ImportedRegion(module, _interface(retraced, indices))
+
+
+@functools.cache
+def _node_importer() -> type:
+    """torch-mlir's node importer, with the name of the ATen call in the location of what it makes.
+
+    Diagnostics about operations that come out of an ATen call then name the call.
+    """
+    importer = sys.modules[fx_importer().__module__]
+
+    class NamedLocations(importer.ContextCache):
+        def get_node_location(self, node: fx.Node) -> ir.Location:
+            frames = super().get_node_location(node)
+            return ir.Location.name(str(node.target), childLoc=frames, context=self._c)
+
+    class NodeImporter(importer.GraphNodeImporter):
+        def __init__(self, fx_importer, context, context_cache, block) -> None:
+            named = NamedLocations(context, py_attr_tracker=context_cache._py_attr_tracker)
+            super().__init__(fx_importer, context, named, block)
+
+    return NodeImporter
 
 
 def _interface(retraced: Retraced, parameters: tuple[int, ...]) -> Interface:
@@ -157,7 +180,7 @@ def _explain(error: ir.MLIRError) -> RegionImportError:
     if not diagnostics:
         return RegionImportError(f"torch-mlir cannot lower the graph: {error}")
     first = diagnostics[0]
-    found = re.search(r"torch\.((?:aten|prims|torchvision)[\w.]*)", first.message)
+    found = re.search(r'loc\("(\w+\.[\w.]+)"', str(first.location))
     operators = (found.group(1),) if found else ()
     what = operators[0] if operators else "the graph"
     return RegionImportError(
