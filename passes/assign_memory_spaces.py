@@ -3,8 +3,8 @@
 Each linalg op of a kernel gets buffers of its own memory space, allocated next to it: inputs are
 copied in before their first use, a tile that a reduction accumulates lives in acc, and the last
 value of every tile is copied out at the end of the block that produced it. A copy out of acc passes
-through sram. Pads (a filled buffer with a copy into its interior) and kernels that only move data
-(`npu.kernel = "copy"`) stay as they are; the moves become DMA in insert-dma.
+through sram. What only moves data from dram to dram stays as it is and becomes DMA in insert-dma: copies,
+transpositions, pads (a filled buffer with a copy into its interior).
 
 Before:
     linalg.fill outs(%out_tile);  linalg.generic {conv} ins(%x_tile, %w_tile) outs(%out_tile)
@@ -32,7 +32,6 @@ from mlir_npu.passes.kernels.walk import (
     entry,
     kernels,
     nested,
-    string,
     terminator,
     users,
 )
@@ -45,8 +44,6 @@ FILLS = ("linalg.fill", "linalg.map")
 @register_pass("assign-memory-spaces")
 def assign_memory_spaces(module: ir.Operation, options: NoOptions) -> None:
     for kernel in kernels(module):
-        if string(kernel, "npu.kernel") == "copy":
-            continue
         _Stager(entry(kernel), {}).run()
         _erase_unused_allocations(kernel)
 
@@ -63,9 +60,14 @@ class _Stager:
         for op in [child.operation for child in self.block.operations]:
             if op.name in LOOPS:
                 _Stager(op.regions[0].blocks[0], self.onchip).run()
-            elif is_linalg(op) and not is_pad_fill(op):
+            elif is_linalg(op) and not self._only_moves(op):
                 self._stage(op)
         self._copy_out()
+
+    def _only_moves(self, op: ir.Operation) -> bool:
+        if op.name == "linalg.transpose":
+            return all(_in_dram(value) and value not in self.onchip for value in op.operands)
+        return is_pad_fill(op)
 
     def _stage(self, op: ir.Operation) -> None:
         first_output = len(op.operands) - output_count(op)

@@ -101,6 +101,8 @@ def candidates(shape: KernelShape, reductions_split: bool, any_size: bool) -> np
     for loop in shape.loops:
         whole = loop.reduction and not reductions_split
         sizes.append([loop.extent] if whole else list(loop.tiles(any_size))[::-1])
+    if not sizes:
+        return np.ones((1, 0), dtype=np.int64)
     inner_first = [np.array(s, dtype=np.int64) for s in reversed(sizes)]
     grid = np.meshgrid(*inner_first, indexing="ij")
     return np.stack([axis.ravel() for axis in reversed(grid)], axis=1)

@@ -4,7 +4,7 @@ from math import prod
 
 from mlir_npu.dialect.bindings import ir, linalg
 from mlir_npu.passes.analysis.footprint import Access, KernelShape, Loop
-from mlir_npu.passes.kernels.walk import definition, entry, nested, string
+from mlir_npu.passes.kernels.walk import definition, entry, nested, string, terminator
 
 MATRIX_OPS = {
     # npu.op: (loops of the input channels, of the output channels, whole, tiled by one)
@@ -33,9 +33,10 @@ def is_linalg(op: ir.Operation) -> bool:
 
 
 def kernel_ops(kernel: ir.Operation) -> KernelOps | None:
-    """The operations of a kernel, None when it computes nothing (slices, concatenations, pads)."""
+    """The operations of a kernel, None when it only moves data (slices, concatenations, pads)."""
     structured = [op.operation for op in entry(kernel).operations if is_linalg(op.operation)]
-    if not structured:
+    returned = [definition(value) for value in terminator(entry(kernel)).operands]
+    if not structured or any(op is None or op != structured[-1] for op in returned):
         return None
     rest = [op for op in structured if op.name != "linalg.fill"]
     if not rest:

@@ -1,4 +1,7 @@
-"""Recognise a bufferised pad: a buffer filled with a constant, then a copy into its interior."""
+"""Recognise a bufferised pad: a buffer filled with a constant, then a copy into its interior.
+
+A result may take more copies after the first, which pads; a temporary takes exactly one.
+"""
 from dataclasses import dataclass
 
 from mlir_npu.dialect.bindings import ir
@@ -27,15 +30,17 @@ def filled_value(fill: ir.Operation) -> ir.Attribute | None:
 
 
 def pad_of(fill: ir.Operation) -> Pad | None:
-    """The pad that starts with `fill`, or None: exactly one copy goes into the filled buffer."""
+    """The pad that starts with `fill`, or None."""
     value = filled_value(fill)
     if value is None:
         return None
     buffer = list(fill.operands)[-1]
     copies = [found for view in users(buffer) if (found := _copy_into(view, buffer)) is not None]
-    if len(copies) != 1:
+    if not copies or any(copy.block != fill.block for copy in copies):
         return None
-    copy = copies[0]
+    if definition(buffer) is not None and len(copies) > 1:
+        return None
+    copy = next(op.operation for op in fill.block.operations if op.operation in copies)
     view = definition(copy.operands[1])
     return Pad(buffer, copy.operands[0], integers(view, "static_offsets"), value, fill, copy)
 

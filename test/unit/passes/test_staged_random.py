@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from staged import kernel_text as k
 from staged.run import check
 
-EXAMPLES = 60
+EXAMPLES = 40
 
 
 def divisors(extent: int) -> list[int]:

@@ -43,6 +43,12 @@ class Machine:
 
     def __init__(self, module: ir.Module):
         self.functions = {symbol(f): f for f in functions(module.operation)}
+        top = module.operation.regions[0].blocks[0].operations
+        self.constants = {
+            symbol(op.operation): np.array(op.attributes["initial_value"])
+            for op in top
+            if op.operation.name == "memref.global"
+        }
         self.moved_bytes = 0
 
     def call(self, name: str, *arguments: Buffer) -> None:
@@ -102,6 +108,10 @@ class Machine:
         dtype = DTYPES[str(type_.element_type)]
         fill = np.nan if dtype is np.float32 else 255
         return [Buffer.of(np.full(type_.shape, fill, dtype))]
+
+    def memref_get_global(self, op, env):
+        data = self.constants[ir.FlatSymbolRefAttr(op.attributes["name"]).value]
+        return [Buffer.of(data.copy())]
 
     def memref_memory_space_cast(self, op, env, source):
         return [source]

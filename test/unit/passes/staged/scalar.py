@@ -69,7 +69,8 @@ def _aligned(map_, array, rank, fixed) -> np.ndarray:
             axes.append(result.position)
     view = array[(*index, ...)]
     view = view.transpose([axes.index(d) for d in sorted(axes)]) if axes else view
-    return view[tuple(slice(None) if d in axes else np.newaxis for d in range(rank))]
+    spread = [slice(None) if d in axes else np.newaxis for d in range(rank)]
+    return view[(*spread, ...)]  # with an ellipsis the result is a view even of rank 0
 
 
 def _region(block: ir.Block, arguments, env) -> np.ndarray:
