@@ -1,4 +1,7 @@
-"""Random shapes, windows, pads and tiles: what is accepted covers its output once and is exact."""
+"""Random shapes, windows, pads and tiles: what is accepted covers its output once and is exact.
+
+With given tiles every border case of a tile is met; with chosen tiles the memories must suffice.
+"""
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from staged import kernel_text as k
@@ -101,3 +104,26 @@ def test_random_tiles_of_grouped_convolutions(kernel, seed):
 @given(others(), st.integers(0, 99))
 def test_random_tiles_of_other_kernels(kernel, seed):
     check(kernel, "edge", seed)
+
+
+@st.composite
+def unscheduled(draw):
+    side, channels = draw(st.integers(4, 14)), draw(st.sampled_from([3, 8, 24]))
+    image = (1, side, draw(st.integers(4, 14)), channels)
+    kind = draw(st.sampled_from(["conv", "depthwise", "pool", "matmul", "mean", "eltwise"]))
+    if kind == "conv":
+        return k.conv2d(image, draw(st.integers(1, 6)), 8, draw(windows(image[1:3])))
+    if kind == "depthwise":
+        return k.depthwise_conv2d(image, draw(windows(image[1:3])))
+    if kind == "pool":
+        return k.pool2d(image, draw(windows(image[1:3])), draw(st.sampled_from(["max", "sum"])))
+    if kind == "matmul":
+        return k.matmul(side, draw(st.integers(1, 700)), draw(st.integers(1, 9)), 8)
+    return k.mean(image) if kind == "mean" else k.add_relu(image)
+
+
+@settings(max_examples=EXAMPLES)
+@given(unscheduled(), st.integers(0, 99))
+def test_chosen_tiles_fit_a_small_memory(kernel, seed):
+    """check() runs verify_stage, which compares what was placed with the target's memories."""
+    check(kernel, "small", seed)
