@@ -32,10 +32,13 @@ def mlir_npu(
 
     from mlir_npu.lowering.compile_graph import compile_graph
     from mlir_npu.lowering.roles import CapturedGraph
+    from mlir_npu.lowering.specialize import fix_sizes, with_fixed_sizes
 
+    fix_sizes(graph_module)
     captured = CapturedGraph(graph_module, example_inputs)
 
     def compile_(graph: fx.GraphModule, _: Sequence[Any], *, kind: str) -> Callable:
+        graph = with_fixed_sizes(graph)
         if kind == "backward":
             graph = captured.with_named_gradients(graph)
         else:

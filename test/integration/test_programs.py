@@ -7,9 +7,17 @@ import torch
 from parity import assert_same, check_inference, compile_model
 from torch import nn
 
+from mlir_npu.lowering.report import collect
+
 
 def network() -> nn.Module:
-    return nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 4)).eval()
+    return nn.Sequential(
+        nn.Conv2d(3, 8, 3, padding=1),
+        nn.ReLU(),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(8, 4),
+    ).eval()
 
 
 def test_another_shape_compiles_anew():
@@ -31,6 +39,43 @@ def test_batch_sizes(dynamic):
         for batch in (2, 3, 5, 1):
             x = torch.randn(batch, 3, 8, 8)
             assert_same(compiled(x), model(x))
+
+
+@pytest.mark.parametrize("train", [False, True])
+def test_a_size_that_changes_stays_on_the_npu(train):
+    """Dynamo makes a size symbolic when it changes; it is fixed again, and guarded."""
+    model = network().train(train)
+    compiled = torch.compile(model, backend="mlir_npu")
+    with collect() as reports, torch.set_grad_enabled(train):
+        for batch in (2, 3, 4, 3, 2):
+            x = torch.randn(batch, 3, 16, 16)
+            assert_same(compiled(x).detach(), model(x).detach())
+    assert len(reports) == 3, "three sizes, and each is compiled once"
+    assert all(report.regions for report in reports)
+
+
+def test_sizes_that_the_user_marks_dynamic_stay_symbols():
+    model = network()
+    compiled = torch.compile(model, backend="mlir_npu")
+    with collect() as reports, torch.no_grad():
+        for batch in (2, 3, 4):
+            x = torch.randn(batch, 3, 16, 16)
+            torch._dynamo.mark_dynamic(x, 0)
+            assert_same(compiled(x), model(x))
+    (report,) = reports
+    assert not report.regions
+    assert "dynamic shape" in report.rejections[0].reason
+
+
+def test_numbers_that_change():
+    """A number that Dynamo makes symbolic is no size, and is not fixed."""
+    conv = nn.Conv2d(3, 4, 3).eval()
+    compiled = torch.compile(lambda x, n: torch.relu(conv(x) * n), backend="mlir_npu")
+    x = torch.randn(1, 3, 16, 16)
+    with collect() as reports, torch.no_grad():
+        for number in range(12):
+            assert_same(compiled(x, number), torch.relu(conv(x) * number))
+    assert len(reports) <= 4
 
 
 def test_dynamic_training():
