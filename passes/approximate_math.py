@@ -1,8 +1,8 @@
 """Replace elementary functions of f32 vectors by polynomials, a few units in the last place off.
 
-The upstream lowering takes such ops apart into one library call per lane. Scalars, other element types
-and functions that are not listed here stay as they are. NaN, infinities, signed zeros and denormal
-numbers come out as the functions have them.
+The upstream lowering takes such ops apart into one library call per lane. Scalars, other element
+types and functions that are not listed here stay as they are. NaN, infinities, signed zeros and
+denormal numbers come out as the functions have them.
 
 Before:
     %y = math.exp %x : vector<16xf32>

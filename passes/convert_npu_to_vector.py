@@ -25,6 +25,7 @@ from mlir_npu.passes.analysis.register_tile import VectorUnit
 from mlir_npu.passes.microkernels.accumulator_group import COMPUTE, AccumulatorGroup, find_group
 from mlir_npu.passes.microkernels.contractions import emit_conv2d, emit_matmul
 from mlir_npu.passes.microkernels.elementwise import emit_eltwise, emit_fill
+from mlir_npu.passes.microkernels.emit import shared_constants
 from mlir_npu.passes.microkernels.moves import emit_dma
 from mlir_npu.passes.microkernels.reductions import emit_reduce
 from mlir_npu.passes.microkernels.windows import emit_depthwise_conv2d, emit_pool2d
@@ -91,7 +92,7 @@ def _convert_single(op: ir.Operation, unit: VectorUnit) -> None:
 def _at(op: ir.Operation, emit: Callable[[], None]) -> None:
     """Emit before `op`; what cannot be emitted is an error at `op`."""
     try:
-        with ir.InsertionPoint(op), op.location:
+        with ir.InsertionPoint(op), op.location, shared_constants():
             emit()
     except ValueError as error:
         fail(op, f"'{op.name}' cannot be lowered to vectors: {error}")

@@ -1,8 +1,9 @@
 """Leave out moves that only copy, on targets whose sram is a cache of dram.
 
-A tile that is a plain copy of a dram box is read there; a tile whose last use is a plain copy into a
-dram box is made there. Moves that pad or re-lay-out stay: they are what makes compute fast. A tile is
-left alone if anything else writes it, or if its box may be overwritten while it is in use.
+A tile that is a plain copy of a dram box is read there; a tile whose last use is a plain copy
+into a dram box is made there. Moves that pad or re-lay-out stay: they are what makes compute
+fast. A tile is left alone if anything else writes it, or if its box may be overwritten while it
+is in use.
 
 Before:
     %t = npu.dma_start(%box, %tile); npu.dma_wait(%t)      // %box: dram, %tile: sram

@@ -1,12 +1,13 @@
 """Run kernels marked `npu.team` on the OpenMP threads that the process already has.
 
-Works on the LLVM dialect. The body of a marked kernel becomes a call of libgomp's `GOMP_parallel` with
-a generated function in which every thread takes its share of the iterations and its own scratch memory.
-torch loads libgomp and sizes its team (`torch.set_num_threads`); the module attribute `npu.num_threads`
-overrides the size, 0 keeps it. A team of one is not started at all.
+Works on the LLVM dialect. The body of a marked kernel becomes a call of libgomp's `GOMP_parallel`
+with a generated function in which every thread takes its share of the iterations and its own
+scratch memory. torch loads libgomp and sizes its team (`torch.set_num_threads`); the module
+attribute `npu.num_threads` overrides the size, 0 keeps it. A team of one is not started at all.
 
 Before:
-    llvm.func @k(%x, %scratch) attributes {npu.team = {...}} { llvm.call @k_chunk(%x, %scratch, 0, 8) }
+    llvm.func @k(%x, %scratch) attributes {npu.team = {...}} {
+      llvm.call @k_chunk(%x, %scratch, 0, 8) }
 After:
     llvm.func @k(%x, %scratch) {
       if omp_get_max_threads() == 1: llvm.call @k_chunk(%x, %scratch, 0, 8)
@@ -80,7 +81,10 @@ def _num_threads(module: ir.Operation) -> int:
 
 def _team(kernel: ir.Operation) -> _Team:
     if kernel.name != "llvm.func":
-        fail(kernel, f"'{kernel.name}' is not in the LLVM dialect yet; run convert-func-to-llvm first")
+        fail(
+            kernel,
+            f"'{kernel.name}' is not in the LLVM dialect yet; run convert-func-to-llvm first",
+        )
     pointers = [argument.type for argument in kernel.regions[0].blocks[0].arguments]
     for type_ in pointers:
         if str(type_) != "!llvm.ptr":
@@ -112,7 +116,7 @@ def _start_team(kernel: ir.Operation, team: _Team, block: ir.Block, threads: int
 
 
 def _append(block: ir.Block, text: str, declare: _Team | None = None) -> list[ir.Operation]:
-    """Clone the functions of `text` to the end of `block`; `declare` makes its callees known to the parser."""
+    """Clone the functions of `text` to the end of `block`; `declare` names what they call."""
     prelude = ""
     if declare is not None:
         types = ", ".join(["!llvm.ptr"] * declare.arguments + ["i64", "i64"])
@@ -134,10 +138,12 @@ def _driver(team: _Team, threads: int) -> str:
     own = ", ".join("%own" if i == team.scratch else f"%p{i}" for i in places)
     slot = "llvm.getelementptr %slots[{0}] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr"
     store = "\n".join(
-        f"  %s{i} = {slot.format(i)}\n  llvm.store %p{i}, %s{i} : !llvm.ptr, !llvm.ptr" for i in places
+        f"  %s{i} = {slot.format(i)}\n  llvm.store %p{i}, %s{i} : !llvm.ptr, !llvm.ptr"
+        for i in places
     )
     load = "\n".join(
-        f"  %s{i} = {slot.format(i)}\n  %p{i} = llvm.load %s{i} : !llvm.ptr -> !llvm.ptr" for i in places
+        f"  %s{i} = {slot.format(i)}\n  %p{i} = llvm.load %s{i} : !llvm.ptr -> !llvm.ptr"
+        for i in places
     )
     scratch = (
         f"  %own = llvm.getelementptr %p{team.scratch}[%skip] : (!llvm.ptr, i64) -> !llvm.ptr, i8"

@@ -1,8 +1,8 @@
 """Split every kernel with a parallel outer loop into a chunk function and a caller that says so.
 
-The chunk runs iterations [lo, hi) of the flattened loop; the kernel calls it for all of them, which is
-correct on one thread as it stands. `npu.team` tells insert-thread-team how to share the iterations out,
-and which argument is scratch memory of which every thread needs its own.
+The chunk runs iterations [lo, hi) of the flattened loop; the kernel calls it for all of them,
+which is correct on one thread as it stands. `npu.team` tells insert-thread-team how to share the
+iterations out, and which argument is scratch memory of which every thread needs its own.
 
 A kernel is split when its schedule is parallel, it has one outer `scf.forall` with constant bounds,
 and everything beside the loop only names memory.
@@ -15,7 +15,7 @@ After:
     func.func private @k_chunk(%x, %scratch, %lo: index, %hi: index) {
       scf.for %t = %lo to %hi step %c1 { %i = %t / 4; %j = %t mod 4; work }
       return }
-    func.func private @k(%x, %scratch) attributes {npu.team = {chunk = @k_chunk, iterations = 8, ...}} {
+    func.func private @k(%x, %scratch) attributes {npu.team = {chunk = @k_chunk, ...}} {
       call @k_chunk(%x, %scratch, %c0, %c8)
       return }
 """
@@ -39,7 +39,14 @@ from mlir_npu.passes.microkernels.emit import index_constant
 from mlir_npu.passes.registry import NoOptions, register_pass
 
 TEAM = "npu.team"
-_PURE = ("memref.view", "memref.subview", "memref.memory_space_cast", "memref.cast", "arith.", "affine.")
+_PURE = (
+    "memref.view",
+    "memref.subview",
+    "memref.memory_space_cast",
+    "memref.cast",
+    "arith.",
+    "affine.",
+)
 
 
 @register_pass("outline-parallel")
@@ -74,7 +81,7 @@ def _is_parallel(kernel: ir.Operation) -> bool:
 def _trips(loop: ir.Operation) -> list[int]:
     """Iterations of every dimension."""
     lower, upper, step = (_bounds(loop, name) for name in ("Lower", "Upper", "Step"))
-    return [-(-(u - l) // s) for l, u, s in zip(lower, upper, step, strict=True)]
+    return [-(-(end - begin) // by) for begin, end, by in zip(lower, upper, step, strict=True)]
 
 
 def _bounds(loop: ir.Operation, which: str) -> list[int]:

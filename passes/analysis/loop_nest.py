@@ -42,7 +42,7 @@ def can_merge(outer: Dim, inner: Dim) -> bool:
 
 
 def merge(dims: Iterable[Dim]) -> list[Dim]:
-    """Drop loops of one iteration and join neighbours (outermost first) where every operand allows it."""
+    """Drop loops of one iteration; join neighbours, outermost first, where all operands allow."""
     merged: list[Dim] = []
     for dim in dims:
         if dim.is_unit:

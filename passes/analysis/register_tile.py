@@ -1,15 +1,15 @@
-"""Register tiles of the matrix micro-kernels: how many pixels and channel vectors stay in registers.
+"""Register tiles of matrix micro-kernels: how many pixels and channel vectors they accumulate.
 
-A micro-kernel holds `pixels x vectors` accumulators in registers while it walks the reduction. Every
-step loads `vectors` weight vectors and one broadcast input scalar per pixel. The smaller side is
-loaded first and held, the larger side is streamed one at a time, so a step needs
+A micro-kernel holds `pixels x vectors` accumulators in registers while it walks the reduction.
+Every step loads `vectors` weight vectors and one broadcast input scalar per pixel. The smaller
+side is loaded first and held, the larger side is streamed one at a time, so a step needs
 
     pixels * vectors + min(pixels, vectors) + 1
 
 registers. One more than the machine has and the accumulators spill, at a third of the speed: every
 tile goes through `check_registers`.
 
-Numbers here are counts of vectors and registers of the target's vector unit; nothing depends on MLIR.
+Numbers are counts of vectors and registers of the target's vector unit; nothing needs MLIR.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class RegisterTile:
 
 @dataclass(frozen=True)
 class Span:
-    """`count` tiles of `size` elements from `start`: the main part of a dimension or its remainder."""
+    """`count` tiles of `size` elements from `start`: the main part of a dimension, or its rest."""
 
     start: int
     count: int
@@ -59,13 +59,13 @@ class Span:
 FMA_LATENCY = 4
 # Loop control and address updates of one reduction step, in issue slots of the FMA unit.
 STEP_OVERHEAD = 1.0
-# Share of a load that is not hidden behind arithmetic: scalars come from L1, weight vectors from L2.
+# Share of a load that arithmetic does not hide: scalars come from L1, weight vectors from L2.
 SCALAR_LOAD_COST = 0.25
 VECTOR_LOAD_COST = 1.0
 # Blocks of more vectors than this make the tile too narrow in pixels.
 MAX_BLOCK_VECTORS = 4
-# First-level cache: bytes after which addresses share a set again, bytes of a line, and lines of one
-# set that pixels may occupy so that weights keep theirs. Pixels a power of two apart collide.
+# First-level cache: bytes after which addresses share a set again, bytes of a line, and lines of
+# one set that pixels may occupy so that weights keep theirs. Pixels a power of two apart collide.
 SET_PERIOD, LINE_BYTES, LINES_PER_SET = 4096, 64, 7
 
 
@@ -79,7 +79,8 @@ def check_registers(pixels: int, vectors: int, unit: VectorUnit) -> None:
     needed = registers_needed(pixels, vectors)
     if needed > unit.registers:
         raise ValueError(
-            f"a tile of {pixels} pixels x {vectors} vectors needs {needed} of {unit.registers} registers; "
+            f"a tile of {pixels} pixels x {vectors} vectors needs {needed} of "
+            f"{unit.registers} registers; "
             "use fewer pixels or a smaller channel block"
         )
 
@@ -113,15 +114,15 @@ def divisors(number: int) -> list[int]:
 def choose_channel_block(channels: int, target: TargetWithVectors) -> int:
     """Channels per weight block (Ki), a divisor of `channels`.
 
-    The block with the fewest vectors per channel wins, among equals the smallest: several blocks can
-    share one register tile, so small blocks lose nothing and tile more freely.
+    The block with the fewest vectors per channel wins, among equals the smallest: several blocks
+    can share one register tile, so small blocks lose nothing and tile more freely.
     """
     lanes = target.vector.lanes
 
     def cost(block: int) -> tuple[float, int]:
         return len(vector_pieces(block, lanes)) / block, block
 
-    # Wide blocks leave too few registers for pixels; a prime count of channels has no narrow divisor.
+    # Wide blocks leave too few registers for pixels.
     limit = MAX_BLOCK_VECTORS * lanes
     candidates = [d for d in divisors(channels) if d <= limit and fits(1, d, target.vector)]
     return min(candidates, key=cost)
@@ -137,7 +138,9 @@ def step_cost(pixels: int, vectors: int) -> float:
     return max(pixels * vectors, FMA_LATENCY) + loads + STEP_OVERHEAD
 
 
-def grid_cost(tile: RegisterTile, rows: int, columns: int, blocks: int, block_vectors: int) -> float:
+def grid_cost(
+    tile: RegisterTile, rows: int, columns: int, blocks: int, block_vectors: int
+) -> float:
     """Cycles per reduction element of a whole `rows x columns x blocks` grid under `tile`."""
     return sum(
         r.count * c.count * b.count * step_cost(r.size * c.size, b.size * block_vectors)
@@ -148,9 +151,11 @@ def grid_cost(tile: RegisterTile, rows: int, columns: int, blocks: int, block_ve
 
 
 def lines_in_one_set(tile: RegisterTile, pixel_bytes: tuple[int, int]) -> int:
-    """Most cache lines of one set that the pixels of `tile` touch in a step; `pixel_bytes` apart."""
+    """Most cache lines of one set that the pixels of a tile, `pixel_bytes` apart, touch."""
     row, column = pixel_bytes
-    lines = {(r * row + c * column) // LINE_BYTES for r in range(tile.rows) for c in range(tile.columns)}
+    lines = {
+        (r * row + c * column) // LINE_BYTES for r in range(tile.rows) for c in range(tile.columns)
+    }
     sets = Counter(line % (SET_PERIOD // LINE_BYTES) for line in lines)
     return max(sets.values())
 
@@ -165,8 +170,8 @@ def choose_register_tile(
 ) -> RegisterTile:
     """Cheapest tile for `rows x columns` pixels and `blocks` blocks of `block_channels` channels.
 
-    `pixel_bytes`: distance of neighbouring rows and columns in the input. Raises ValueError when not
-    even one pixel by one block fits the registers.
+    `pixel_bytes`: distance of neighbouring rows and columns in the input. Raises ValueError when
+    not even one pixel by one block fits the registers.
     """
     block_vectors = len(vector_pieces(block_channels, unit.lanes))
     check_registers(1, block_vectors, unit)

@@ -1,6 +1,6 @@
 """erf, by two polynomials: in x near zero, and as 1 - exp(-polynomial) further out.
 
-The coefficients are N. Juffa's for single precision, with an error of 1 ulp when evaluated with FMA.
+The coefficients are N. Juffa's for single precision, 1 ulp off when evaluated with FMA.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """exp, expm1 and tanh.
 
-exp(x) = 2^n * exp(r) with n = round(x / ln 2) and |r| <= ln 2 / 2; ln 2 is split in two so that r is
-exact (Cody and Waite). The polynomial for (exp(r) - 1 - r) / r^2 is that of the Cephes library's expf.
-n is read from the bits of x / ln 2 + 1.5 * 2^23, which has no undefined case for NaN.
+exp(x) = 2^n * exp(r) with n = round(x / ln 2) and |r| <= ln 2 / 2; ln 2 is split in two so that r
+is exact (Cody and Waite). The polynomial for (exp(r) - 1 - r) / r^2 is that of the Cephes
+library's expf. n is read from the bits of x / ln 2 + 1.5 * 2^23, which has no undefined case for
+NaN.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def expm1(x: Real) -> Real:
     n, tail = _reduce(x.clamp(-LOG_LIMIT, HIGHEST))
     half = n >> 1
     scale = _power_of_two(half)
-    # 2^n * (1 + tail) - 1 with the ones taken together first; the second half of the scale comes last.
+    # 2^n * (1 + tail) - 1 with the ones taken together first.
     small = tail.times_plus(_power_of_two(n), _power_of_two(n) - 1.0)
     large = (tail + 1.0) * scale * _power_of_two(n - half)
     result = x.less(LARGE).choose(small, large)

@@ -1,1 +1,1 @@
-"""Vector code for tile compute: register-blocked contractions, lane-wise nests, reductions and moves."""
+"""Vector code for tiles: register-blocked contractions, lane-wise nests, reductions, moves."""

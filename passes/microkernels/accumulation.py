@@ -1,4 +1,4 @@
-"""How accumulators begin and end: from a constant or from memory, into memory or through an epilogue."""
+"""How accumulators begin (a constant or memory) and end (memory or an epilogue)."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _READERS = frozenset({"npu.drain", "npu.eltwise"})
 
 @dataclass(frozen=True)
 class AccumulatorGroup:
-    """A compute op with the fill before it and the drain after it, where they can be fused with it."""
+    """A compute op with the fill before it and the drain after it, where they can be fused."""
 
     compute: ir.Operation
     fill: ir.Operation | None
@@ -57,7 +57,7 @@ def find_group(compute: ir.Operation) -> AccumulatorGroup:
 
 
 def _is_overwritten(sequence: list[ir.Operation], at: int) -> bool:
-    """Whether the value that a drain leaves in the tile is dead: next comes a fill, also around a loop."""
+    """Whether nobody reads the tile after its drain: next comes a fill, also around a loop."""
     following = sequence[at] if at < len(sequence) else sequence[0]
     return following.name == "npu.fill"
 
@@ -77,7 +77,7 @@ def _can_fuse_drain(compute: ir.Operation, drain: ir.Operation, order: list[ir.O
 
 
 def _covers_accumulator(compute: ir.Operation, drain: ir.Operation) -> bool:
-    """Whether the drain visits each element once, in a shape that differs by extents of one at most."""
+    """Whether the drain visits each element once, in a shape that is equal but for extents of 1."""
     map_ = ir.AffineMapAttr(drain.attributes["indexing_maps"][0]).value
     shapes = [ir.MemRefType(v.type).shape for v in (compute.operands[-1], drain.operands[0])]
     computed, drained = ([extent for extent in shape if extent > 1] for shape in shapes)
@@ -86,7 +86,7 @@ def _covers_accumulator(compute: ir.Operation, drain: ir.Operation) -> bool:
 
 def _keeps(op: ir.Operation, inputs: Iterable[ir.Value]) -> bool:
     """Whether `op` leaves the memory of `inputs` as it is."""
-    if op.name in ("memref.store", "memref.copy") or len(op.regions) and op.name not in _READERS:
+    if op.name in ("memref.store", "memref.copy") or (len(op.regions) and op.name not in _READERS):
         return False
     if op.name == "npu.dma_start":
         return not any(may_overlap(op.operands[1], value) for value in inputs)

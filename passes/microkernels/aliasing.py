@@ -1,4 +1,4 @@
-"""Which buffers may share memory, as far as views with constant offsets and kernel arguments tell."""
+"""Which buffers may share memory, as far as constant offsets and kernel arguments tell."""
 
 from __future__ import annotations
 
@@ -11,7 +11,17 @@ WHOLE_VIEWS = frozenset(
     {"memref.memory_space_cast", "memref.cast", "memref.expand_shape", "memref.collapse_shape"}
 )
 _VIEWS = WHOLE_VIEWS | {"memref.subview", "memref.reinterpret_cast"}
-_ELEMENT_BYTES = {"f32": 4, "f64": 8, "f16": 2, "bf16": 2, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "i1": 1}
+_ELEMENT_BYTES = {
+    "f32": 4,
+    "f64": 8,
+    "f16": 2,
+    "bf16": 2,
+    "i8": 1,
+    "i16": 2,
+    "i32": 4,
+    "i64": 8,
+    "i1": 1,
+}
 
 
 @dataclass(frozen=True)

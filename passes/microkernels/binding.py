@@ -19,7 +19,7 @@ from mlir_npu.passes.microkernels.buffers import (
 
 @dataclass(frozen=True)
 class BoundGroup:
-    """All operands of a group with a stride per loop, the extents, and how accumulators begin and end."""
+    """Operands of a group with a stride per loop, the extents, how accumulators begin and end."""
 
     operands: tuple[Operand, ...]
     extents: tuple[int, ...]
@@ -110,5 +110,3 @@ def _scatter(values: Sequence[int], positions: Sequence[int], count: int) -> lis
     for value, position in zip(values, positions, strict=True):
         spread[position] = value
     return spread
-
-

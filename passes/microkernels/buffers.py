@@ -19,7 +19,7 @@ class NotLinearError(ValueError):
 
 @dataclass(frozen=True)
 class Operand:
-    """A buffer seen from a loop nest: flat memory, a start, and a stride for every loop dimension."""
+    """A buffer seen from a loop nest: flat memory, a start, and a stride for every loop."""
 
     flat: ir.Value
     start: int
@@ -35,7 +35,7 @@ def static_strides(type_: ir.MemRefType) -> list[int]:
 
 
 def flatten(buffer: ir.Value, shift: Offset | None = None) -> ir.Value:
-    """A one-dimensional view of the memory of `buffer`, `shift` elements after its first element."""
+    """A one-dimensional view of the memory of `buffer`, from `shift` elements on."""
     type_ = ir.MemRefType(buffer.type)
     index, space = ir.IndexType.get(), type_.memory_space
     rank = type_.rank
@@ -73,10 +73,12 @@ def operand_of(
 
 
 def mapped_operand(buffer: ir.Value, map_: ir.AffineMap) -> Operand:
-    """`buffer` walked by the dimensions of `map_`. Raises NotLinearError for other than linear maps."""
+    """`buffer` walked by the dimensions of `map_`. Raises NotLinearError if that is not linear."""
     strides = [0] * map_.n_dims
     start = 0
-    for expression, step in zip(map_.results, static_strides(ir.MemRefType(buffer.type)), strict=True):
+    for expression, step in zip(
+        map_.results, static_strides(ir.MemRefType(buffer.type)), strict=True
+    ):
         coefficients, constant = linear_terms(expression, map_.n_dims)
         start += constant * step
         strides = [total + c * step for total, c in zip(strides, coefficients, strict=True)]

@@ -126,7 +126,9 @@ def _vectors(contraction: Contraction, blocks: int, unit: VectorUnit) -> tuple[L
     return tuple(lanes)
 
 
-def _pixels(rows: Dim, row_count: int, columns: Dim, column_count: int) -> tuple[tuple[int, ...], ...]:
+def _pixels(
+    rows: Dim, row_count: int, columns: Dim, column_count: int
+) -> tuple[tuple[int, ...], ...]:
     return tuple(
         tuple(r * a + c * b for a, b in zip(rows.strides, columns.strides, strict=True))
         for r in range(row_count)
@@ -155,7 +157,9 @@ def _reduce(
     dim, *inner = dims
 
     def iteration(counter: Offset, carried: list[ir.Value]) -> Sequence[ir.Value]:
-        return _reduce(contraction, shape, tile.at(advance(tile.cursor, dim, counter)), inner, carried)
+        return _reduce(
+            contraction, shape, tile.at(advance(tile.cursor, dim, counter)), inner, carried
+        )
 
     if not inner and dim.extent <= UNROLLED_STEPS:
         for step in range(dim.extent):

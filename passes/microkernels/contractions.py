@@ -60,5 +60,3 @@ def _emit(
         bound.accumulation,
     )
     emit_contraction(contraction, unit)
-
-

@@ -15,7 +15,7 @@ from mlir_npu.passes.microkernels.region import splat_constant
 
 
 def emit_eltwise(op: ir.Operation, unit: VectorUnit) -> None:
-    """`npu.eltwise`, or an `npu.drain` whose accumulator is in memory: the region over all operands."""
+    """`npu.eltwise`, or an `npu.drain` whose accumulator is in memory."""
     block = op.regions[0].blocks[0]
     maps = operand_maps(op)
     operands = [mapped_operand(v, m) for v, m in zip(op.operands, maps, strict=True)]

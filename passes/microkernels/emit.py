@@ -1,15 +1,50 @@
-"""Small builders that keep emitted IR short: offsets that fold constants, and loops as callbacks."""
+"""Small builders that keep emitted IR short: folded offsets, shared constants, loops."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 
 from mlir_npu.dialect.bindings import arith, ir, scf
 
 
+@dataclass
+class _Pool:
+    """Constants that were emitted before `anchor`, in front of all code that may use them."""
+
+    anchor: ir.Operation
+    values: dict[Hashable, ir.Value] = field(default_factory=dict)
+
+
+_POOL: ContextVar[_Pool | None] = ContextVar("constant pool", default=None)
+
+
+@contextmanager
+def shared_constants() -> Iterator[None]:
+    """Emit every constant once, at the insertion point where the context is entered."""
+    anchor = arith.ConstantOp(ir.IndexType.get(), 0)
+    token = _POOL.set(_Pool(anchor.operation, {("index", 0): anchor.result}))
+    try:
+        yield
+    finally:
+        _POOL.reset(token)
+
+
+def constant(key: Hashable, make: Callable[[], ir.Value]) -> ir.Value:
+    """The constant that `make` builds; `key` tells constants of a pool apart."""
+    pool = _POOL.get()
+    if pool is None:
+        return make()
+    if key not in pool.values:
+        with ir.InsertionPoint(pool.anchor):
+            pool.values[key] = make()
+    return pool.values[key]
+
+
 def index_constant(value: int) -> ir.Value:
-    return arith.ConstantOp(ir.IndexType.get(), value).result
+    return constant(("index", value), lambda: arith.ConstantOp(ir.IndexType.get(), value).result)
 
 
 @dataclass(frozen=True)

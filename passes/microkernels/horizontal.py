@@ -56,7 +56,7 @@ class Horizontal:
 
 
 def combiner_of(block: ir.Block) -> str | None:
-    """Name of the op that joins the last block argument with the rest of the region, if it is alone."""
+    """Name of the op that joins the last block argument with the rest of the region, or None."""
     output = block.arguments[len(block.arguments) - 1]
     uses = list(output.uses)
     *_, terminator = block.operations
@@ -102,9 +102,7 @@ def _outer(
     return loop(0, dim.extent, 1, iteration, values)
 
 
-def _lanes(
-    nest: Horizontal, cursor: Cursor, values: list[ir.Value], width: int
-) -> list[ir.Value]:
+def _lanes(nest: Horizontal, cursor: Cursor, values: list[ir.Value], width: int) -> list[ir.Value]:
     """All vectors of the lane loop; what is left over goes into the last value, one by one."""
     *partial, rest = values
     step = width * len(partial)

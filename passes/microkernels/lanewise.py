@@ -1,4 +1,4 @@
-"""Lane-wise nests: every operand is read along the same vector dimension, nothing is broadcast apart.
+"""Lane-wise nests: all operands are read along one vector dimension.
 
 Depthwise convolution, pooling, reductions over outer dimensions, elementwise ops, fills and copies:
 
@@ -7,8 +7,8 @@ Depthwise convolution, pooling, reductions over outer dimensions, elementwise op
         for reduction (small ones unrolled):  accumulators = combine(operands, accumulators)
         finish(accumulators)
 
-A tile has several pixels when neighbours share loads (overlapping windows) or when the lane dimension
-is short. What is left of the lanes is done with narrower vectors, down to one element.
+A tile has several pixels when neighbours share loads (overlapping windows) or when the lane
+dimension is short. What is left of the lanes is done with narrower vectors, down to one element.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ Combine = Callable[[Tile, Lane, ir.Value], ir.Value]
 
 @dataclass(frozen=True)
 class Lanewise:
-    """`pixels` and `reduction` outermost first. `shares_loads`: neighbouring pixels read the same data."""
+    """Loops outermost first. `shares_loads`: neighbouring pixels read the same data."""
 
     operands: tuple[Operand, ...]
     pixels: tuple[Dim, ...]
@@ -77,7 +77,9 @@ def emit_lanewise(nest: Lanewise, unit: VectorUnit) -> None:
     def row(cursor: Cursor) -> None:
         for span in split(columns.extent, pixels):
             bases = [tuple(p * s for s in columns.strides) for p in range(span.size)]
-            for_span(span, columns, cursor, lambda c, b=bases: _emit_lanes(nest, b, vectors, c, unit))
+            for_span(
+                span, columns, cursor, lambda c, b=bases: _emit_lanes(nest, b, vectors, c, unit)
+            )
 
     for_each(outer, start_of(nest.operands), row)
 
@@ -171,7 +173,7 @@ def _unrolled(
 
 @dataclass(frozen=True)
 class Elementwise:
-    """Cells without a reduction: outputs are a function of inputs, given by their index in the nest."""
+    """Cells without a reduction: a function of inputs, given by their index in the nest."""
 
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]

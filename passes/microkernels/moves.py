@@ -1,7 +1,7 @@
 """`npu.dma_start` as vectorised copies: plain, re-laid-out, or padded.
 
 A padded move copies the source to where it lands and fills only the border around it, slab by slab:
-of every dimension what lies before and after the landing box, inside the box in the dimensions before.
+of every dimension what lies before and after the landing box, within the box in outer ones.
 """
 
 from __future__ import annotations

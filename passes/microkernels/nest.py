@@ -102,4 +102,6 @@ class Tile:
         return load_scalar(self.operands[index], self.cursor[index] + offset)
 
     def store(self, index: int, offset: int, value: ir.Value) -> None:
-        store_lanes(value, self.operands[index], self.cursor[index] + offset, self.lane_strides[index])
+        store_lanes(
+            value, self.operands[index], self.cursor[index] + offset, self.lane_strides[index]
+        )

@@ -1,4 +1,4 @@
-"""`npu.reduce`: along lanes that the output has, or across lanes when only the reduction is contiguous."""
+"""`npu.reduce`: along lanes of the output, or across lanes where only the reduction has them."""
 
 from __future__ import annotations
 
@@ -43,9 +43,7 @@ def emit_reduce(group: AccumulatorGroup, unit: VectorUnit) -> None:
         )
         return
     *pixels, lanes = pixels or [unit_dim(len(bound.operands))]
-    nest = Lanewise(
-        bound.operands, tuple(pixels), lanes, bound.accumulation, tuple(taps), combine
-    )
+    nest = Lanewise(bound.operands, tuple(pixels), lanes, bound.accumulation, tuple(taps), combine)
     emit_lanewise(nest, unit)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlir_npu.dialect.bindings import arith, ir, vector
+from mlir_npu.passes.microkernels.emit import constant
 
 # A multiply feeding an add may become one FMA; nothing else about the arithmetic may change.
 _CONTRACTED = frozenset({"arith.addf", "arith.subf", "arith.mulf"})
@@ -24,8 +25,12 @@ def splat(scalar: ir.Value, width: int) -> ir.Value:
 
 def splat_constant(value: ir.Attribute, width: int) -> ir.Value:
     """A vector of `width` times the scalar attribute `value` (float or integer)."""
-    type_ = vector_type(value.type, width)
-    return arith.ConstantOp(type_, ir.DenseElementsAttr.get_splat(type_, value)).result
+
+    def make() -> ir.Value:
+        type_ = vector_type(value.type, width)
+        return arith.ConstantOp(type_, ir.DenseElementsAttr.get_splat(type_, value)).result
+
+    return constant((value, width), make)
 
 
 def inline_region(block: ir.Block, arguments: Sequence[ir.Value], width: int) -> list[ir.Value]:

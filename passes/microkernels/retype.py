@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from mlir_npu.dialect.attributes import space_of, with_space
@@ -78,7 +79,7 @@ def _collapsed(
     merged = []
     for group in groups:
         wide = [d for d in group if source.shape[d] != 1] or list(group[-1:])
-        for outer, inner in zip(wide, wide[1:], strict=False):
+        for outer, inner in itertools.pairwise(wide):
             if strides[outer] != strides[inner] * source.shape[inner]:
                 return None
         merged.append(strides[wide[-1]] if wide else 1)

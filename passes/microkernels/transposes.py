@@ -87,7 +87,7 @@ def _emit_rest(
 
 
 def transpose(values: Sequence[ir.Value]) -> list[ir.Value]:
-    """Transpose n vectors of n lanes, n a power of two: exchange off-diagonal halves, then quarters..."""
+    """Transpose n vectors of n lanes, n a power of two: exchange halves, then quarters, ..."""
     rows, distance = list(values), len(values) // 2
     while distance:
         for r in range(len(rows)):
@@ -99,7 +99,7 @@ def transpose(values: Sequence[ir.Value]) -> list[ir.Value]:
 
 
 def _exchange(upper: ir.Value, lower: ir.Value, distance: int) -> tuple[ir.Value, ir.Value]:
-    """Lanes of `lower` whose `distance` bit is clear trade places with lanes of `upper` where it is set."""
+    """Trade lanes of `lower` without the `distance` bit for lanes of `upper` with it."""
     width = ir.VectorType(upper.type).shape[0]
     first = [lane if not lane & distance else width + lane - distance for lane in range(width)]
     second = [lane + distance if not lane & distance else width + lane for lane in range(width)]

@@ -20,7 +20,7 @@ from mlir_npu.passes.microkernels.nest import Lane, Tile
 
 def emit_depthwise_conv2d(group: AccumulatorGroup, unit: VectorUnit) -> None:
     """Loops (n, y, x, c, r, s)."""
-    input_, weights, accumulator = group.compute.operands
+    _, weights, accumulator = group.compute.operands
     r, s, c = strides_of(weights)
     inputs = [_image(group.compute), operand_of(weights, [0, 0, 0, c, r, s])]
     extents = [*shape_of(accumulator), *shape_of(weights)[:2]]

@@ -17,10 +17,12 @@ from mlir_npu.passes.pass_manager import run_pipeline
 INPUTS = Path(__file__).resolve().parents[2] / "lit" / "Inputs"
 CPU = "convert-npu-to-vector,strip-memory-spaces,approximate-math"
 LLVM = (
-    "canonicalize,cse,loop-invariant-code-motion,expand-strided-metadata,lower-affine,convert-scf-to-cf,"
+    "canonicalize,cse,loop-invariant-code-motion,expand-strided-metadata,lower-affine,"
+    "convert-scf-to-cf,"
     "convert-vector-to-llvm,convert-ub-to-llvm,convert-math-to-llvm,convert-math-to-libm,"
     "convert-arith-to-llvm,convert-index-to-llvm,finalize-memref-to-llvm,convert-cf-to-llvm,"
-    "convert-func-to-llvm{use-bare-ptr-memref-call-conv=1},canonicalize,cse,reconcile-unrealized-casts"
+    "convert-func-to-llvm{use-bare-ptr-memref-call-conv=1},canonicalize,cse,"
+    "reconcile-unrealized-casts"
 )
 
 
@@ -40,7 +42,7 @@ def target_with(unit: Unit) -> Target:
 
 
 class Function:
-    """`main` of a module in npu form, compiled for a vector unit; call it with arrays in argument order."""
+    """`main` of a module in npu form, compiled for a vector unit; call it with its arguments."""
 
     def __init__(self, text: str, unit: Unit = AVX512, cpu: str = CPU, llvm: str = LLVM) -> None:
         with make_context(), ir.Location.unknown():
@@ -69,7 +71,11 @@ class Function:
 
 def memref_type(shape: Sequence[int], space: str | None = None, element: str = "f32") -> str:
     dims = "".join(f"{d}x" for d in shape)
-    return f"memref<{dims}{element}>" if space is None else f'memref<{dims}{element}, #npu.space<"{space}">>'
+    return (
+        f"memref<{dims}{element}>"
+        if space is None
+        else f'memref<{dims}{element}, #npu.space<"{space}">>'
+    )
 
 
 def signature(**shapes: Sequence[int]) -> str:
@@ -80,7 +86,8 @@ def signature(**shapes: Sequence[int]) -> str:
 def on_chip(**shapes: Sequence[int]) -> str:
     """`%name_t`: the argument `%name` as an on-chip tile."""
     return "\n".join(
-        f"%{name}_t = memref.memory_space_cast %{name} : {memref_type(s)} to {memref_type(s, 'sram')}"
+        f"%{name}_t = memref.memory_space_cast %{name} : "
+        f"{memref_type(s)} to {memref_type(s, 'sram')}"
         for name, s in shapes.items()
     )
 

@@ -19,7 +19,7 @@ def identity_map(rank: int) -> str:
 
 def channel_map(rank: int, channel_dims: int) -> str:
     dims = [f"d{i}" for i in range(rank)]
-    return f"affine_map<({', '.join(dims)}) -> ({', '.join(dims[rank - channel_dims:])})>"
+    return f"affine_map<({', '.join(dims)}) -> ({', '.join(dims[rank - channel_dims :])})>"
 
 
 def fill(buffer: str, type_: str, value: str = "0.0") -> str:
@@ -71,17 +71,21 @@ def eltwise(
 
 
 def function(shapes: dict[str, Sequence[int]], acc_shape: Sequence[int] | None, *body: str) -> str:
-    """`main` over dense arguments; `%acc` is backed by the last argument when `acc_shape` is given."""
+    """`main` over dense arguments; with `acc_shape`, the last argument backs `%acc`."""
     arguments = dict(shapes, acc_arena=acc_shape) if acc_shape is not None else dict(shapes)
     tile = accumulator(acc_shape) if acc_shape is not None else ""
     lines = "\n  ".join([on_chip(**shapes), tile, *body])
     return f"func.func @main({signature(**arguments)}) {{\n  {lines}\n  return\n}}"
 
 
-def compute(name: str, attributes: str, operands: dict[str, Sequence[int]], acc: Sequence[int]) -> str:
+def compute(
+    name: str, attributes: str, operands: dict[str, Sequence[int]], acc: Sequence[int]
+) -> str:
     """A compute op over `%<name>_t` operands that accumulates into `%acc`."""
     values = ", ".join([*(f"%{o}_t" for o in operands), "%acc"])
-    types = ", ".join([*(memref_type(s, "sram") for s in operands.values()), memref_type(acc, "acc")])
+    types = ", ".join(
+        [*(memref_type(s, "sram") for s in operands.values()), memref_type(acc, "acc")]
+    )
     return f'"npu.{name}"({values}) {{{attributes}}} : ({types}) -> ()'
 
 

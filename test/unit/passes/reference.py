@@ -13,14 +13,22 @@ def integers(rng: np.random.Generator, shape: Sequence[int]) -> np.ndarray:
 
 
 def patches(
-    image: np.ndarray, window: Sequence[int], out: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
+    image: np.ndarray,
+    window: Sequence[int],
+    out: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
 ) -> np.ndarray:
     """(n, y, x, r, s, c) views of an NHWC image."""
     taps = []
     for r in range(window[0]):
         for s in range(window[1]):
-            rows = slice(r * dilations[0], r * dilations[0] + (out[0] - 1) * strides[0] + 1, strides[0])
-            columns = slice(s * dilations[1], s * dilations[1] + (out[1] - 1) * strides[1] + 1, strides[1])
+            rows = slice(
+                r * dilations[0], r * dilations[0] + (out[0] - 1) * strides[0] + 1, strides[0]
+            )
+            columns = slice(
+                s * dilations[1], s * dilations[1] + (out[1] - 1) * strides[1] + 1, strides[1]
+            )
             taps.append(image[:, rows, columns])
     stacked = np.stack(taps, axis=3)
     return stacked.reshape(*stacked.shape[:3], *window, image.shape[3])

@@ -104,7 +104,8 @@ def reduce(input_shape, output_shape, output_map, kinds, body, fill_value="0.0",
   ^bb0(%in: f32, %acc_in: f32):
     {body}
     "npu.yield"(%r) : (f32) -> ()
-  }}) {{indexing_maps = [{identity_map(rank)}, {output_map}], iterator_types = [{iterators}], {segments(1)}}}
+  }}) {{indexing_maps = [{identity_map(rank)}, {output_map}], iterator_types = [{iterators}],
+       {segments(1)}}}
     : ({types}) -> ()"""
 
 
@@ -179,7 +180,10 @@ def test_row_maximum_keeps_nan():
     shape, out = (4, 45), (4,)
     map_text = "affine_map<(m, c) -> (m)>"
     text = function(
-        {"x": shape, "o": out}, out, reduce(shape, out, map_text, (P, R), MAXIMUM, LOWEST), copy_drain(out)
+        {"x": shape, "o": out},
+        out,
+        reduce(shape, out, map_text, (P, R), MAXIMUM, LOWEST),
+        copy_drain(out),
     )
     x = RNG.standard_normal(shape).astype(np.float32)
     x[0, 3], x[1, 44], x[2, 7] = np.nan, np.nan, np.inf
@@ -199,7 +203,11 @@ SHAPE = (2, 3, 5, 21)
         (channel_map(4, 1), SHAPE[3:], lambda v: v),
         (channel_map(4, 2), SHAPE[2:], lambda v: v),
         ("affine_map<(n, y, x, c) -> (n, c)>", (2, 21), lambda v: v[:, None, None, :]),
-        ("affine_map<(n, y, x, c) -> (n, c, y, x)>", (2, 21, 3, 5), lambda v: v.transpose(0, 2, 3, 1)),
+        (
+            "affine_map<(n, y, x, c) -> (n, c, y, x)>",
+            (2, 21, 3, 5),
+            lambda v: v.transpose(0, 2, 3, 1),
+        ),
         ("affine_map<(n, y, x, c) -> ()>", (), lambda v: v),
         ("affine_map<(n, y, x, c) -> (y, 0)>", (3, 1), lambda v: v.reshape(1, 3, 1, 1)),
         ("affine_map<(n, y, x, c) -> (y, 20 - c)>", (3, 21), lambda v: v[None, :, None, ::-1]),

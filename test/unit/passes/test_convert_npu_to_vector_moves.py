@@ -107,7 +107,9 @@ def test_padded_tile_clamped_at_the_borders(channels, unit):
     h, w, band, pad = 10, 6, 4, 2
     image, tiles = (1, h, w, channels), (h + 2 * pad - band + 1, 1, band, w + 2, channels)
     row = w * channels
-    source = f"memref<1x?x{w}x{channels}xf32, strided<[{h * row}, {row}, {channels}, 1], offset: ?>>"
+    source = (
+        f"memref<1x?x{w}x{channels}xf32, strided<[{h * row}, {row}, {channels}, 1], offset: ?>>"
+    )
     size = band * (w + 2) * channels
     inner = f"{band}x{w + 2}x{channels}xf32"
     tile = f"memref<1x{inner}, strided<[{size}, {(w + 2) * channels}, {channels}, 1], offset: ?>>"

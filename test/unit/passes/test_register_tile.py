@@ -6,9 +6,9 @@ import pytest
 
 from mlir_npu.passes.analysis.register_tile import (
     RegisterTile,
+    check_registers,
     choose_channel_block,
     choose_register_tile,
-    check_registers,
     lines_in_one_set,
     registers_needed,
     split,
@@ -57,7 +57,9 @@ def test_vector_pieces_rejects_empty_extents():
 
 
 @pytest.mark.parametrize("unit", UNITS)
-@pytest.mark.parametrize("channels", [1, 2, 3, 8, 12, 16, 24, 32, 48, 64, 96, 100, 1000, 1001, 1009])
+@pytest.mark.parametrize(
+    "channels", [1, 2, 3, 8, 12, 16, 24, 32, 48, 64, 96, 100, 1000, 1001, 1009]
+)
 def test_channel_block_divides_and_fits(unit, channels):
     block = choose_channel_block(channels, Machine(unit))
     assert channels % block == 0
@@ -113,6 +115,9 @@ def test_too_wide_a_block_is_an_error():
 @pytest.mark.parametrize("size", [1, 3, 7, 14])
 def test_split_covers_every_element_once(extent, size):
     covered = [
-        s.start + t * s.size + i for s in split(extent, size) for t in range(s.count) for i in range(s.size)
+        s.start + t * s.size + i
+        for s in split(extent, size)
+        for t in range(s.count)
+        for i in range(s.size)
     ]
     assert covered == list(range(extent))

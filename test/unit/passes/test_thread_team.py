@@ -1,4 +1,4 @@
-"""Kernels on torch's threads: shares cover all iterations, scratch is private, team size is obeyed."""
+"""Kernels on torch's threads: shares cover all iterations, scratch memory is private."""
 
 import numpy as np
 import pytest
@@ -12,10 +12,11 @@ TEAM = f"{LLVM},insert-thread-team"
 
 
 def text(threads=None):
-    """Every iteration spells its number into scratch, spins, and copies it to its place in the output."""
+    """Every iteration hands its number through scratch memory to its place in the output."""
     attributes = "" if threads is None else f"attributes {{npu.num_threads = {threads} : i64}} "
     return f"""module {attributes}{{
-  func.func private @k(%o: memref<{ITERATIONS}x16xi64>, %scratch: memref<{SCRATCH}xi8> {{npu.role = "scratch"}})
+  func.func private @k(%o: memref<{ITERATIONS}x16xi64>,
+                       %scratch: memref<{SCRATCH}xi8> {{npu.role = "scratch"}})
       attributes {{npu.kernel = "eltwise"}} {{
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
