@@ -24,13 +24,17 @@ class Options:
     # What runs the host parts: "llvm" (torch-mlir and LLVM, and eager for what it cannot do),
     # "inductor" or "eager".
     fallback: str = "llvm"
-    # Work, in multiply-accumulates, below which a region runs on the host.
+    # Work below which a region runs on the host, in multiply-accumulates. An element of a pass over
+    # memory that the region saves counts as one.
     min_region_macs: int = 4096
     # ATen ops kept on the host, as "relu", "aten.relu" or "aten.relu.default".
     host_ops: tuple[str, ...] = ()
-    # Raise StrictError instead of running anything on the host, but for host_ops.
+    # Raise StrictError for every fallback: a call that the NPU has a lowering for but does not take
+    # (host_ops excepted), a region that does not compile, a part that Inductor does not compile.
+    # Ops without an NPU lowering run on the host as planned.
     strict: bool = False
-    # Directory that receives the IR of every region after every stage and the stitched source.
+    # Directory that receives, for each graph, the stitched source (inference_0.py) and the IR of
+    # each part after every stage (inference_0/npu_0/00_import.mlir).
     dump_dir: str | None = None
     # Threads of a region; None follows torch.set_num_threads.
     num_threads: int | None = None
@@ -40,6 +44,8 @@ class Options:
         """Checked options from what torch.compile hands over. Raises OptionsError."""
         if mode is not None and mode not in MODES:
             raise OptionsError(f"mode must be one of {', '.join(map(repr, MODES))}, got {mode!r}")
+        if options is not None and not isinstance(options, Mapping):
+            raise OptionsError(f"options must be a dict, got {options!r}")
         known = {field.name for field in fields(Options)}
         for key in options or {}:
             if key not in known:
@@ -84,7 +90,8 @@ def _threads(key: str, value: Any) -> int | None:
 
 
 def _op_names(key: str, value: Any) -> tuple[str, ...]:
-    if isinstance(value, str) or not all(isinstance(name, str) for name in value):
+    sequence = isinstance(value, (list, tuple, set, frozenset))
+    if not sequence or not all(isinstance(name, str) for name in value):
         raise OptionsError(f"option {key!r} must be a list of ATen op names, got {value!r}")
     from mlir_npu.lowering.op_names import aten_op_names
 
@@ -95,7 +102,7 @@ def _op_names(key: str, value: Any) -> tuple[str, ...]:
             raise OptionsError(
                 f"option {key!r}: no ATen op {name!r}; {_nearest(packet, sorted(valid))[:200]}"
             )
-    return tuple(value)
+    return tuple(sorted(value) if isinstance(value, (set, frozenset)) else value)
 
 
 def _flag(key: str, value: Any) -> bool:
