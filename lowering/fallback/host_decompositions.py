@@ -7,6 +7,7 @@ lowers well after torch's own decompositions, then what regions use, for tensors
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 
 import torch
@@ -58,6 +59,33 @@ def eq(x: Tensor, y: Tensor) -> Tensor:
     )
 
 
+def var_mean(
+    x: Tensor,
+    dim: list[int] | None = None,
+    *,
+    correction: float | None = None,
+    keepdim: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """Two passes, in the tensor's type; torch-mlir computes in f64."""
+    dims = dim or list(range(x.dim()))
+    count = math.prod(x.shape[d] for d in dims)
+    mean = aten.mean.dim(x, dims, True)
+    distance = x - mean
+    degrees = max(count - (1 if correction is None else correction), 0)
+    variance = aten.sum.dim_IntList(distance * distance, dims, keepdim) / degrees
+    return variance, mean if keepdim else aten.squeeze.dims(mean, dims)
+
+
+def var(
+    x: Tensor,
+    dim: list[int] | None = None,
+    *,
+    correction: float | None = None,
+    keepdim: bool = False,
+) -> Tensor:
+    return var_mean(x, dim, correction=correction, keepdim=keepdim)[0]
+
+
 def compare(name: str) -> Callable:
     """Floats against a number rounded to their type; torch-mlir compares with the unrounded one."""
     with_tensor = getattr(aten, name).Tensor
@@ -84,6 +112,12 @@ def split_with_sizes(x: Tensor, sizes: list[int], dim: int = 0) -> list[Tensor]:
 
 def unbind(x: Tensor, dim: int = 0) -> list[Tensor]:
     return [aten.select.int(x, dim, index) for index in range(x.shape[dim])]
+
+
+def hardtanh_backward(gradient: Tensor, x: Tensor, low: float, high: float) -> Tensor:
+    """0 where x is NaN, as in eager; torch's decomposition passes the gradient."""
+    inside = (x > low) & (x < high)
+    return torch.where(inside, gradient, _zero(gradient))
 
 
 def pow_scalar(x: Tensor, exponent: float) -> Tensor:
@@ -117,7 +151,7 @@ def _for_floats(decompose: Callable) -> Callable:
 
 _TORCH = [
     aten.threshold_backward, aten.silu_backward, aten.gelu_backward, aten.sigmoid_backward,
-    aten.tanh_backward, aten.hardtanh_backward, aten.hardswish_backward, aten.hardsigmoid_backward,
+    aten.tanh_backward, aten.hardswish_backward, aten.hardsigmoid_backward,
     aten.leaky_relu_backward, aten.elu_backward, aten._softmax, aten._log_softmax,
     aten._softmax_backward_data, aten._log_softmax_backward_data, aten.native_layer_norm,
     aten.native_layer_norm_backward, aten.addcmul, aten.addcdiv, aten.lerp, aten.square,
@@ -134,8 +168,11 @@ HOST_DECOMPOSITIONS: dict[torch._ops.OpOverload, Callable] = {
     aten.minimum.default: minimum,
     aten.trunc.default: trunc,
     aten.neg.default: neg,
+    aten.hardtanh_backward.default: hardtanh_backward,
     aten.isnan.default: isnan,
     aten.eq.Tensor: eq,
+    aten.var_mean.correction: var_mean,
+    aten.var.correction: var,
     aten.split.Tensor: split,
     aten.split_with_sizes.default: split_with_sizes,
     aten.unbind.int: unbind,
