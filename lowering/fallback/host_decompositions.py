@@ -120,6 +120,12 @@ def hardtanh_backward(gradient: Tensor, x: Tensor, low: float, high: float) -> T
     return torch.where(inside, gradient, _zero(gradient))
 
 
+def hardswish_backward(gradient: Tensor, x: Tensor) -> Tensor:
+    """NaN where x is NaN, as in eager; torch's decomposition passes the gradient."""
+    slope = torch.where(x <= -3, _zero(gradient), gradient * (x / 3 + 0.5))
+    return torch.where(x >= 3, gradient, slope)
+
+
 def pow_scalar(x: Tensor, exponent: float) -> Tensor:
     """The exponents that eager treats specially; others stay and are refused."""
     if not x.is_floating_point():
@@ -151,7 +157,7 @@ def _for_floats(decompose: Callable) -> Callable:
 
 _TORCH = [
     aten.threshold_backward, aten.silu_backward, aten.gelu_backward, aten.sigmoid_backward,
-    aten.tanh_backward, aten.hardswish_backward, aten.hardsigmoid_backward,
+    aten.tanh_backward, aten.hardsigmoid_backward,
     aten.leaky_relu_backward, aten.elu_backward, aten._softmax, aten._log_softmax,
     aten._softmax_backward_data, aten._log_softmax_backward_data, aten.native_layer_norm,
     aten.native_layer_norm_backward, aten.addcmul, aten.addcdiv, aten.lerp, aten.square,
@@ -169,6 +175,7 @@ HOST_DECOMPOSITIONS: dict[torch._ops.OpOverload, Callable] = {
     aten.trunc.default: trunc,
     aten.neg.default: neg,
     aten.hardtanh_backward.default: hardtanh_backward,
+    aten.hardswish_backward.default: hardswish_backward,
     aten.isnan.default: isnan,
     aten.eq.Tensor: eq,
     aten.var_mean.correction: var_mean,

@@ -78,9 +78,32 @@ ALLOWED: dict[torch._ops.OpOverload, frozenset[torch.dtype]] = {
 }
 
 _MIXED = frozenset({aten.where.self})
-MAX_REDUCTION = (
-    4096  # elements summed in order in one accumulator; longer sums lose digits that eager keeps
+_COMPARISONS = frozenset(
+    {
+        *(getattr(aten, name).Scalar for name in ("eq", "ne", "lt", "le", "gt", "ge")),
+        *(aten.clamp.default, aten.clamp_min.default, aten.clamp_max.default),
+    }
 )
+_FUNCTIONS = frozenset(
+    {
+        *(aten.exp.default, aten.log.default, aten.erf.default, aten.tanh.default),
+        *(aten.sin.default, aten.cos.default, aten.sigmoid.default, aten.silu.default),
+        aten.pow.Tensor_Tensor,
+    }
+)
+_REDUCTIONS = frozenset(
+    {
+        *(aten.sum.dim_IntList, aten.sum.default, aten.mean.dim, aten.mean.default),
+        *(aten.amax.default, aten.amin.default),
+        *(aten.any.default, aten.any.dim, aten.all.default, aten.all.dim),
+    }
+)
+
+# Elements above which eager is faster: one scalar library call for each, one accumulator without
+# vectors, one copy that eager makes with wider moves.
+MAX_FUNCTION = 1024
+MAX_REDUCTION = 4096
+MAX_CAT = 16384
 
 
 def explain_refusal(node: fx.Node) -> str | None:
@@ -115,17 +138,19 @@ def _explain_details(node: fx.Node, operands: list[torch.Tensor], where: str) ->
     numbers = [number for number in node.args[1:] if isinstance(number, float)]
     if node.target in _COMPARISONS and numbers and not operands[0].is_floating_point():
         return f"{node.target}{where} compares integers with the float {numbers[0]}"
-    if node.target in _SUMS and operands[0].numel() > MAX_REDUCTION * result.numel():
-        count = operands[0].numel() // result.numel()
-        return f"{node.target}{where} sums {count} elements, more than {MAX_REDUCTION}"
+    return _explain_size(node, operands, where)
+
+
+def _explain_size(node: fx.Node, operands: list[torch.Tensor], where: str) -> str | None:
+    count = max([node.meta["val"].numel(), *(operand.numel() for operand in operands)])
+    for targets, limit, what in (
+        (_FUNCTIONS, MAX_FUNCTION, "scalar calls"),
+        (_REDUCTIONS, MAX_REDUCTION, "elements to reduce"),
+        (frozenset({aten.cat.default}), MAX_CAT, "elements to move"),
+    ):
+        if node.target in targets and count > limit:
+            return f"{node.target}{where} has {count} {what}, eager is faster above {limit}"
     return None
-
-
-_SUMS = frozenset({aten.sum.dim_IntList, aten.sum.default, aten.mean.dim, aten.mean.default})
-_COMPARISONS = frozenset(
-    {aten.eq.Scalar, aten.ne.Scalar, aten.lt.Scalar, aten.le.Scalar, aten.gt.Scalar, aten.ge.Scalar,
-     aten.clamp.default, aten.clamp_min.default, aten.clamp_max.default}
-)  # fmt: skip
 
 
 def _names(dtypes: set[torch.dtype]) -> str:
