@@ -24,7 +24,7 @@ from mlir_npu.dialect.bindings import ir, linalg
 from mlir_npu.passes.registry import NoOptions, register_pass
 from mlir_npu.passes.rewriting.functions import region_functions
 from mlir_npu.passes.rewriting.generalize import generalize
-from mlir_npu.passes.rewriting.generics import GENERIC, build_generic
+from mlir_npu.passes.rewriting.generics import build_generic
 from mlir_npu.passes.rewriting.kernel_groups import Group, epilogues, group_of, needs_kernel
 from mlir_npu.passes.rewriting.moves import write_parts
 from mlir_npu.passes.rewriting.outlining import outline
@@ -41,6 +41,8 @@ from mlir_npu.passes.rewriting.values import (
 from mlir_npu.passes.rewriting.views import VIEWS
 
 PAD = "tensor.pad"
+# Their second operand is the tensor that they write into.
+_WRITES_INTO = ("tensor.insert_slice", "tensor.insert")
 _STAYS = (*VIEWS, "func.return", "func.call", "arith.constant")
 
 
@@ -125,6 +127,8 @@ def _own_destinations(kernel: ir.Operation) -> None:
         if op.name == "tensor.concat":
             with before(op):
                 replace(op, [write_parts(op)])
+        elif op.name in _WRITES_INTO and isinstance(op.operands[1].owner, ir.Block):
+            _own_destination(op, 1)
         elif op.name.startswith("linalg."):
             for index in range(len(op.operands) - len(op.results), len(op.operands)):
                 _own_destination(op, index)
@@ -136,8 +140,12 @@ def _own_destination(op: ir.Operation, index: int) -> None:
         return
     with before(op):
         fresh = empty(shape_of(init), element_type(init))
-        argument = op.regions[0].blocks[0].arguments[index] if op.name == GENERIC else None
-        if argument is not None and not any(True for _ in argument.uses):
-            op.operands[index] = fresh
-        else:
-            op.operands[index] = linalg.copy(init, outs=[fresh])
+        op.operands[index] = linalg.copy(init, outs=[fresh]) if _reads(op, index) else fresh
+
+
+def _reads(op: ir.Operation, index: int) -> bool:
+    """Whether `op` uses what its destination held before."""
+    if op.name.startswith("tensor.") or not len(op.regions):
+        return True
+    argument = op.regions[0].blocks[0].arguments[index]
+    return any(True for _ in argument.uses)

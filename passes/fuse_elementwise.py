@@ -97,9 +97,21 @@ def _producer(consumer: Generic, value: ir.Value) -> Generic | None:
         return None
     if is_prepared(value) and not is_prepared(consumer.op.results[0]):
         return None
-    if consumer.reductions and (chain := followed_producer(producer)) and not chain.is_elementwise:
+    if _is_other_epilogue(producer, consumer):
         return None
     return producer
+
+
+def _is_other_epilogue(producer: Generic, consumer: Generic) -> bool:
+    """Whether `producer` ends a kernel that `consumer` cannot be in.
+
+    A reduction is a root itself, and of several roots a chain ends the kernel of one.
+    """
+    own = followed_producer(producer)
+    if own is None or own.root is None or consumer.reductions:
+        return own is not None and own.root is not None
+    other = followed_producer(consumer, besides=producer.op.results)
+    return other is not None and other.outranks(own)
 
 
 def _fused(consumer: Generic, producer: Generic) -> ir.Operation:

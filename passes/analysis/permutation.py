@@ -10,6 +10,9 @@ from math import prod
 
 Permutation = tuple[int, ...]
 
+# Stands for an extent of 0 where extents are multiplied: a prime that no other extent contains.
+_ZERO = 2**61 - 1
+
 
 def compose(first: Sequence[int], then: Sequence[int]) -> Permutation:
     """The permutation that does `first`, and `then` on its result."""
@@ -66,9 +69,11 @@ class Group:
 def groups(source: Sequence[int], target: Sequence[int]) -> tuple[Group, ...] | None:
     """The smallest groups of consecutive dimensions with equal element counts, in order.
 
-    None when the shapes hold different counts, no elements, or when one of them has rank 0.
+    None when the shapes hold different counts, or when one of them has rank 0. An extent of 0 only
+    corresponds to another 0.
     """
-    if prod(source) != prod(target) or prod(source) == 0 or not source or not target:
+    source, target = ([extent or _ZERO for extent in shape] for shape in (source, target))
+    if prod(source) != prod(target) or not source or not target:
         return None
     found, i, j = [], 0, 0
     while i < len(source) and j < len(target):

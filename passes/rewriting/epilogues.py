@@ -1,10 +1,12 @@
 """Which operation an elementwise generic can be the epilogue of, and how it takes on its shape."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.rewriting.elementwise import is_settled, read_elementwise, rebuilt, reshaped
 from mlir_npu.passes.rewriting.generics import Generic
+from mlir_npu.passes.rewriting.loops import iterations
 from mlir_npu.passes.rewriting.values import (
     before,
     definition,
@@ -24,15 +26,31 @@ _MOVES = frozenset({"linalg.fill", "linalg.transpose", "linalg.broadcast", "lina
 class Producer:
     """An operation whose one result reaches an elementwise generic, perhaps through views.
 
-    Nothing else uses the result or the views.
+    Nothing else uses the result or the views. `shape` is that of the result. `root`: the operation
+    whose kernel the producer is in, itself or what it is the epilogue of; None if it has none.
     """
 
     op: ir.Operation
     shape: tuple[int, ...]
+    root: ir.Operation | None
 
-    @property
-    def is_elementwise(self) -> bool:
-        return read_elementwise(self.op) is not None
+    def outranks(self, other: "Producer") -> bool:
+        """Whether a chain that follows both ends the kernel of this one."""
+        if self.root is not None and other.root is not None:
+            return outranks(self.root, other.root)
+        if self.root is None and other.root is None:
+            return other.op.is_before_in_block(self.op)
+        return self.root is not None
+
+
+def outranks(root: ir.Operation, other: ir.Operation) -> bool:
+    """Whether an epilogue that reads both belongs to `root`: the one with more work, or the later.
+
+    The operands of the epilogue cost least beside the most work. It also makes kernels alike: the
+    last convolution of a residual block is the same with and without a projection beside it.
+    """
+    own, others = iterations(root), iterations(other)
+    return own > others or (own == others and other.is_before_in_block(root))
 
 
 def is_compute(op: ir.Operation | None) -> bool:
@@ -51,23 +69,29 @@ def producer_of(value: ir.Value, user: ir.Operation) -> Producer | None:
     while users(value) == [user]:
         op = definition(value)
         if is_compute(op):
-            return Producer(op, shape_of(value))
+            return Producer(op, shape_of(value), _root_of(op))
         if op is None or op.name not in VIEWS:
             return None
         value, user = op.operands[0], op
     return None
 
 
-def followed_producer(generic: Generic) -> Producer | None:
-    """Of the producers of whole operands, the last in program order."""
+def _root_of(op: ir.Operation) -> ir.Operation | None:
+    generic = read_elementwise(op)
+    if generic is None:
+        return op
+    followed = followed_producer(generic)
+    return followed.root if followed is not None else None
+
+
+def followed_producer(generic: Generic, besides: Sequence[ir.Value] = ()) -> Producer | None:
+    """The producer of a whole operand, not of `besides`, whose kernel `generic` ends."""
     found = None
     for value, access in zip(generic.inputs, generic.accesses, strict=True):
         if not isinstance(value.type, ir.ShapedType) or not generic.is_whole(access):
             continue
-        producer = producer_of(value, generic.op)
-        if producer is None:
-            continue
-        if found is None or found.op.is_before_in_block(producer.op):
+        producer = producer_of(value, generic.op) if value not in besides else None
+        if producer is not None and (found is None or producer.outranks(found)):
             found = producer
     return found
 

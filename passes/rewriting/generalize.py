@@ -1,7 +1,8 @@
 """Named linalg operations as generics, for those that no kernel knows by name."""
 
-from mlir_npu.dialect.bindings import ir, linalg
+from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.rewriting.generics import body_of, build_with_maps
+from mlir_npu.passes.rewriting.loops import indexing_maps
 from mlir_npu.passes.rewriting.values import before, replace
 
 _KEPT = frozenset(
@@ -21,13 +22,9 @@ def generalize(op: ir.Operation) -> ir.Operation:
     """`op` as a generic, or `op` itself if a kernel knows it by name or it has no loops."""
     if op.name in _KEPT or not op.name.startswith("linalg.") or len(op.regions) != 1:
         return op
-    try:
-        attributes = linalg.get_indexing_maps(op)
-    except (RuntimeError, ValueError):
+    maps = indexing_maps(op)
+    if maps is None:
         return op
-    if attributes is None:
-        return op
-    maps = [ir.AffineMapAttr(attribute).value for attribute in attributes]
     count = len(op.results)
     parallel = {
         e.position for m in maps[-count:] for e in m.results if isinstance(e, ir.AffineDimExpr)

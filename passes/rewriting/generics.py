@@ -56,7 +56,7 @@ class Generic:
 
 def read_generic(op: ir.Operation | None) -> Generic | None:
     """`op` as data; None if no generic, or with other maps, dynamic extents, unusual body."""
-    if op is None or op.name != GENERIC or not _has_plain_body(op):
+    if op is None or op.name != GENERIC or not has_plain_body(op):
         return None
     shaped = [v for v in op.operands if isinstance(v.type, ir.ShapedType)]
     if not all(isinstance(v.type, ir.RankedTensorType) and v.type.has_static_shape for v in shaped):
@@ -82,7 +82,10 @@ def read_generic(op: ir.Operation | None) -> Generic | None:
     )
 
 
-def _has_plain_body(op: ir.Operation) -> bool:
+def has_plain_body(op: ir.Operation) -> bool:
+    """Whether the body of a linalg op is arithmetic on its scalars and nothing else."""
+    if len(op.regions) != 1:
+        return False
     body = [view.operation for view in op.regions[0].blocks[0].operations]
     return all(o.name.startswith(_BODY_DIALECTS) and not len(o.regions) for o in body)
 

@@ -6,8 +6,8 @@ from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.registry import fail
 from mlir_npu.passes.rewriting.dependence import is_prepared, used_values
 from mlir_npu.passes.rewriting.elementwise import read_elementwise
-from mlir_npu.passes.rewriting.epilogues import is_compute
-from mlir_npu.passes.rewriting.generics import Generic
+from mlir_npu.passes.rewriting.epilogues import is_compute, outranks
+from mlir_npu.passes.rewriting.generics import Generic, has_plain_body
 from mlir_npu.passes.rewriting.moves import read_pad
 from mlir_npu.passes.rewriting.outlining import scalar_producers
 from mlir_npu.passes.rewriting.packing import OP
@@ -40,7 +40,7 @@ def kind_of(op: ir.Operation) -> str | None:
         return _NAMED[op.name]
     if op.name.startswith("tensor."):
         return "copy"
-    if not op.name.startswith("linalg."):
+    if not op.name.startswith("linalg.") or not has_plain_body(op):
         return None
     return "eltwise" if _all_parallel(op) else "reduce"
 
@@ -63,8 +63,8 @@ def epilogues(block: ir.Block) -> dict[ir.Operation, ir.Operation]:
 
 
 def _root_of(generic: Generic) -> ir.Operation | None:
-    """The last operation that computes only for `generic`, one element for each of its own."""
-    last = None
+    """The operation whose kernel `generic` ends: it computes an element for each of `generic`'s."""
+    found = None
     for value in generic.inputs:
         root = definition(value)
         if not is_compute(root) or kind_of(root) == "eltwise" or users(value) != [generic.op]:
@@ -74,9 +74,9 @@ def _root_of(generic: Generic) -> ir.Operation | None:
             continue
         if is_prepared(value) and not is_prepared(generic.op.results[0]):
             continue
-        if last is None or last.is_before_in_block(root):
-            last = root
-    return last
+        if found is None or outranks(root, found):
+            found = root
+    return found
 
 
 def group_of(root: ir.Operation, epilogue: ir.Operation | None) -> Group:
