@@ -9,10 +9,11 @@ import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from torch._dynamo.exc import Unsupported, UserError
 from torch._dynamo.utils import graph_break_reasons
 
 # Dynamo's log of frames that it gives up as a whole (a break inside a loop or a try block, say).
-_SKIPPED_FRAMES = logging.getLogger("torch._dynamo.convert_frame.__graph_breaks")
+_SKIPPED_FRAMES = logging.getLogger("torch._dynamo.convert_frame")
 NOT_RESUMABLE = "Dynamo cannot go on after this line, so the whole function runs uncompiled. "
 
 
@@ -39,32 +40,31 @@ def record_graph_breaks() -> Iterator[list[GraphBreak]]:
 
 @contextlib.contextmanager
 def _skipped_frames() -> Iterator[list[GraphBreak]]:
-    collector = _Collector()
-    level, propagate = _SKIPPED_FRAMES.level, _SKIPPED_FRAMES.propagate
-    _SKIPPED_FRAMES.addHandler(collector)
-    if not _SKIPPED_FRAMES.isEnabledFor(logging.DEBUG):
-        _SKIPPED_FRAMES.propagate = False  # only we asked for these records
-        _SKIPPED_FRAMES.setLevel(logging.DEBUG)
+    level = _SKIPPED_FRAMES.level
+    collector = _Collector(_SKIPPED_FRAMES.getEffectiveLevel())
+    _SKIPPED_FRAMES.addFilter(collector)
+    _SKIPPED_FRAMES.setLevel(min(logging.INFO, collector.shown_level))
     try:
         yield collector.breaks
     finally:
-        _SKIPPED_FRAMES.removeHandler(collector)
+        _SKIPPED_FRAMES.removeFilter(collector)
         _SKIPPED_FRAMES.setLevel(level)
-        _SKIPPED_FRAMES.propagate = propagate
 
 
-class _Collector(logging.Handler):
-    """Takes the exception that each record carries."""
+class _Collector(logging.Filter):
+    """Takes the exception that a record carries, and drops records that nobody else asked for."""
 
-    def __init__(self) -> None:
-        super().__init__(logging.DEBUG)
+    def __init__(self, shown_level: int) -> None:
+        super().__init__()
+        self.shown_level = shown_level
         self.breaks: list[GraphBreak] = []
 
-    def emit(self, record: logging.LogRecord) -> None:
+    def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
-        if error is not None:
-            reason = f"{NOT_RESUMABLE}{str(error).strip()}"
-            self.breaks.append(_break(reason, getattr(error, "real_stack", None)))
+        if isinstance(error, (Unsupported, UserError)):
+            text = str(error).split("\n\nfrom user code:")[0]  # the stack says where
+            self.breaks.append(_break(NOT_RESUMABLE + text, getattr(error, "real_stack", None)))
+        return record.levelno >= self.shown_level
 
 
 def _break(reason: str, stack: list[traceback.FrameSummary] | None) -> GraphBreak:

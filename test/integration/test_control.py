@@ -37,7 +37,12 @@ def test_host_ops_split_the_region():
 
 def test_strict_names_what_would_run_on_the_host():
     model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ConvTranspose2d(8, 8, 3)).eval()
-    with pytest.raises(Exception, match="strict=True, and 1 op that the NPU has a lowering for") as error, torch.no_grad():
+    with (
+        pytest.raises(
+            Exception, match="strict=True, and 1 op that the NPU has a lowering for"
+        ) as error,
+        torch.no_grad(),
+    ):
         compile_model(model, strict=True)(X)
     assert "transposed" in str(error.value) and "aten.convolution.default" in str(error.value)
 
@@ -53,7 +58,11 @@ def test_strict_accepts_what_the_npu_runs_and_what_host_ops_allow():
 def test_fallbacks_agree(fallback):
     """peers T2: one AOTAutograd only, also with Inductor for the rest."""
     model = network()
-    check_inference(lambda x: torch.softmax(torch.cos(model(x)).flatten(1), 1), X, options={"fallback": fallback})
+    check_inference(
+        lambda x: torch.softmax(torch.cos(model(x)).flatten(1), 1),
+        X,
+        options={"fallback": fallback},
+    )
 
 
 def test_dump_dir_holds_ir_that_npu_opt_reads(tmp_path):
@@ -63,9 +72,30 @@ def test_dump_dir_holds_ir_that_npu_opt_reads(tmp_path):
     names = [file.stem.split("_", 1)[1] for file in files]
     assert names[0] == "import" and "stage" in names and names[-1] == "llvm"
     for file in files:
-        command = [sys.executable, "-m", "mlir_npu.scripts.npu_opt", str(file), "--pass-pipeline=builtin.module(cse)"]
+        command = [
+            sys.executable,
+            "-m",
+            "mlir_npu.scripts.npu_opt",
+            str(file),
+            "--pass-pipeline=builtin.module(cse)",
+        ]
         assert subprocess.run(command, capture_output=True).returncode == 0, file
     assert "npu_0(" in (tmp_path / "inference_0.py").read_text()
+
+
+def test_graphs_do_not_overwrite_each_others_dumps(tmp_path):
+    for model in (network().train(), nn.Conv2d(3, 8, 1)):
+        compile_model(model, dump_dir=str(tmp_path))(X).sum().backward()
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        f"{kind}_{number}{suffix}"
+        for kind in ("forward", "backward")
+        for number in (0, 1)
+        for suffix in ("", ".py")
+    )
+    assert (tmp_path / "forward_0" / "npu_0" / "region.py").read_text() != (
+        tmp_path / "forward_1" / "npu_0" / "region.py"
+    ).read_text()
+    assert "def forward(args):" in (tmp_path / "forward_1.py").read_text()
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -77,7 +107,11 @@ def test_num_threads(threads):
 @pytest.mark.parametrize("target", ["host", "edge", "small"])
 def test_every_target_computes_the_same(target):
     model = nn.Sequential(
-        nn.Conv2d(3, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(16, 16, 3, groups=16), nn.Conv2d(16, 8, 1)
+        nn.Conv2d(3, 16, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(16, 16, 3, groups=16),
+        nn.Conv2d(16, 8, 1),
     ).eval()
     check_inference(model, X, options={"target": target})
 
@@ -100,7 +134,9 @@ def test_what_does_not_fit_runs_on_the_host_and_says_so(caplog, tmp_path):
 
 def test_a_failed_region_loses_nothing(monkeypatch, caplog):
     def fail(part, options, parameters):
-        raise mlir_npu.RegionCompileError(f"a fault of {test_a_failed_region_loses_nothing.__name__}", "npu-opt x.mlir")
+        raise mlir_npu.RegionCompileError(
+            f"a fault of {test_a_failed_region_loses_nothing.__name__}", "npu-opt x.mlir"
+        )
 
     monkeypatch.setattr(compile_graph, "compile_region", fail)
     model = network()

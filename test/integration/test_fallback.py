@@ -1,0 +1,170 @@
+"""Nothing falls back silently: what a fallback is, who is told, what strict refuses, host engines."""
+
+import logging
+
+import pytest
+import torch
+from parity import assert_same, check_inference, check_training, compile_model
+from torch import nn
+
+import mlir_npu
+from mlir_npu import logs
+from mlir_npu.lowering import compile_graph, fallback
+from mlir_npu.lowering.report import collect
+
+
+@pytest.fixture(autouse=True)
+def nothing_told_yet(monkeypatch):
+    monkeypatch.setattr(logs, "_told", set())
+
+
+def warnings_of(caplog) -> list[str]:
+    return [
+        r.getMessage()
+        for r in caplog.records
+        if r.levelno == logging.WARNING and r.name.startswith("mlir_npu")
+    ]
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.up = nn.Conv2d(3, 8, 3), nn.ConvTranspose2d(8, 8, 3)
+
+    def forward(self, x):
+        return torch.relu(self.conv(x)), self.up(self.conv(x))
+
+
+X = torch.randn(1, 3, 24, 24)
+
+
+def test_a_fallback_is_warned_about_once(caplog):
+    """peers T4."""
+    with caplog.at_level(logging.WARNING, logger="mlir_npu"), torch.no_grad():
+        for _ in range(2):
+            torch._dynamo.reset()
+            compile_model(Net().eval())(X)
+    (message,) = warnings_of(caplog)
+    assert "mlir_npu runs 1 op of the inference graph on the host" in message
+    assert "aten.convolution.default" in message and "transposed" in message
+    assert f"{__file__}:{Net.forward.__code__.co_firstlineno + 1}" in message
+
+
+def test_an_op_without_lowering_is_warned_about_and_not_refused(caplog):
+    with caplog.at_level(logging.WARNING, logger="mlir_npu"), torch.no_grad():
+        compile_model(lambda x: torch.special.bessel_j0(x * 2), strict=True)(torch.randn(80, 80))
+    (message,) = warnings_of(caplog)
+    assert "there is no NPU lowering for aten.special_bessel_j0.default" in message
+
+
+def test_full_offload_warns_of_nothing(caplog):
+    with caplog.at_level(logging.WARNING, logger="mlir_npu"), torch.no_grad():
+        compile_model(nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU()).eval())(X)
+    assert warnings_of(caplog) == []
+
+
+def test_what_is_too_small_or_asked_for_is_no_fallback(caplog):
+    small = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ConvTranspose2d(8, 2, 1)).eval()
+    with caplog.at_level(logging.WARNING, logger="mlir_npu"), torch.no_grad():
+        compile_model(small, strict=True)(torch.randn(1, 3, 8, 8))
+        compile_model(Net().eval(), strict=True, host_ops=["convolution"])(X)
+    assert warnings_of(caplog) == []
+
+
+def test_strict_refuses_what_the_npu_should_take():
+    with (
+        pytest.raises(Exception, match="1 op that the NPU has a lowering for would run"),
+        torch.no_grad(),
+    ):
+        compile_model(Net().eval(), strict=True)(X)
+    half = nn.Conv2d(3, 8, 3).eval().to(torch.bfloat16)
+    with (
+        pytest.raises(Exception, match="bfloat16, and the NPU takes float32 only"),
+        torch.no_grad(),
+    ):
+        compile_model(half, strict=True)(X.to(torch.bfloat16))
+
+
+def test_strict_training_needs_no_exceptions_for_the_backward():
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 22 * 22, 4))
+    check_training(model, X.clone(), options={"strict": True})
+
+
+def test_an_internal_error_loses_nothing(monkeypatch, caplog):
+    def fail(part, options, parameters):
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(compile_graph, "compile_region", fail)
+    model = nn.Conv2d(3, 8, 3).eval()
+    with caplog.at_level(logging.WARNING, logger="mlir_npu"), torch.no_grad():
+        assert_same(compile_model(model)(X), model(X))
+    (message,) = warnings_of(caplog)
+    assert "internal error: KeyError: 'a bug'" in message
+    with pytest.raises(Exception, match="npu_0 does not compile: internal error"), torch.no_grad():
+        compile_model(nn.Conv2d(3, 8, 1).eval(), strict=True)(X)
+
+
+def test_without_a_compiler_inductor_parts_run_in_eager(monkeypatch, caplog):
+    import torch._inductor.cpp_builder as cpp_builder
+
+    def missing(*_):
+        raise torch._inductor.exc.InvalidCxxCompiler
+
+    monkeypatch.setattr(cpp_builder, "get_cpp_compiler", missing)
+    torch._inductor.codecache.FxGraphCache.clear()
+    model = nn.Conv2d(3, 8, 3).eval()
+
+    def program(x):
+        return torch.special.bessel_j0(model(x)) + 0.123
+
+    with caplog.at_level(logging.WARNING, logger="mlir_npu"), collect() as reports:
+        with torch._inductor.config.patch(force_disable_caches=True):
+            check_inference(program, X, options={"fallback": "inductor"})
+            with (
+                pytest.raises(Exception, match="does not compile with fallback='inductor'"),
+                torch.no_grad(),
+            ):
+                compile_model(lambda x: program(x) + 1, fallback="inductor", strict=True)(X)
+    assert any(
+        "not in inductor" in message and "InvalidCxxCompiler" in message
+        for message in warnings_of(caplog)
+    )
+    host = [part for part in reports[0].parts if part.place == "host"]
+    assert {part.engine for part in host} == {"eager"}
+    assert all("InvalidCxxCompiler" in part.reason for part in host)
+
+
+def test_an_unforeseen_error_of_a_host_engine_loses_nothing(monkeypatch, caplog):
+    def fail(part, options):
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(fallback, "compile_host_llvm", fail)
+    with caplog.at_level(logging.WARNING, logger="mlir_npu"):
+        check_inference(lambda x: torch.special.bessel_j0(x), X)
+    assert any("internal error: KeyError" in message for message in warnings_of(caplog))
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_training_with_inductor(dynamic):
+    """peers T2: one AOTAutograd, whose backward may be dynamic too."""
+    model = nn.Sequential(
+        nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.SiLU(), nn.ConvTranspose2d(8, 4, 3), nn.Softmax(1)
+    )
+    with torch._dynamo.config.patch(assume_static_by_default=not dynamic):
+        check_training(model, X.clone().requires_grad_(), options={"fallback": "inductor"})
+
+
+def test_results_of_host_parts_have_the_strides_of_tracing():
+    """peers S5: eager's kernel returns another layout than its meta function says."""
+    graph = torch.fx.Graph()
+    x = graph.placeholder("x")
+    relu = graph.call_function(torch.ops.aten.relu.default, (x,))
+    graph.output((relu, x, None))
+    x.meta["val"] = torch.empty(2, 3, 4, 5, device="meta").to(memory_format=torch.channels_last)
+    relu.meta["val"] = torch.empty(2, 3, 4, 5, device="meta").to(memory_format=torch.channels_last)
+    module = torch.fx.GraphModule({}, graph)
+    part = mlir_npu.lowering.plan.Part("host_0", "host", module, ("x",), ("relu", "x"), 0, 0, 1)
+    value = torch.randn(2, 3, 4, 5)
+    result, same, none = fallback.compile_host_eager(part)(value)
+    assert result.stride() == (60, 1, 15, 3) == same.stride() and none is None
+    assert torch.equal(result, torch.relu(value)) and torch.equal(same, value)
