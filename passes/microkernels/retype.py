@@ -46,7 +46,10 @@ def _view_type(view: ir.Operation, source: ir.MemRefType) -> ir.MemRefType | Non
     new = fold(_groups(view), source, result, strides)
     if new is None:
         return None
-    layout = ir.StridedLayoutAttr.get(offset, new)
+    # An identity layout stays one, as the verifier of reshapes has it.
+    identity = ir.AffineMapAttr.get(ir.AffineMap.get_identity(source.rank))
+    dense = source.layout == identity
+    layout = None if dense else ir.StridedLayoutAttr.get(offset, new)
     return ir.MemRefType.get(result.shape, result.element_type, layout, source.memory_space)
 
 
@@ -78,7 +81,7 @@ def _collapsed(
     """Strides of merged dimensions; None where they are not contiguous."""
     merged = []
     for group in groups:
-        wide = [d for d in group if source.shape[d] != 1] or list(group[-1:])
+        wide = [d for d in group if source.shape[d] != 1] or list(group[:1])
         for outer, inner in itertools.pairwise(wide):
             if strides[outer] != strides[inner] * source.shape[inner]:
                 return None
