@@ -17,6 +17,7 @@ After:
 """
 
 from mlir_npu.dialect.bindings import arith, ir
+from mlir_npu.passes.kernels.walk import definition, entry, users
 from mlir_npu.passes.registry import NoOptions, register_pass
 from mlir_npu.passes.rewriting.dependence import is_prepared
 from mlir_npu.passes.rewriting.elementwise import read_elementwise
@@ -29,21 +30,14 @@ from mlir_npu.passes.rewriting.generics import (
     build_generic,
     read_generic,
 )
-from mlir_npu.passes.rewriting.values import (
-    before,
-    defined_by,
-    definition,
-    erase_unused,
-    replace,
-    users,
-)
+from mlir_npu.passes.rewriting.values import before, defined_by, erase_unused, replace
 
 
 @register_pass("fuse-elementwise")
 def fuse_elementwise(module: ir.Operation, options: NoOptions) -> None:
     for function in region_functions(module):
         _fold_casts_of_constants(function)
-        block = function.regions[0].blocks[0]
+        block = entry(function)
         for view in list(block.operations):
             if view.operation.name == GENERIC:
                 _fuse_into(follow_producer(settle(view.operation)))

@@ -21,16 +21,20 @@ After:
 """
 
 from mlir_npu.dialect.bindings import func, ir
+from mlir_npu.passes.kernels.walk import (
+    ROLE,
+    add_argument,
+    argument_roles,
+    definition,
+    entry,
+    symbol,
+    users,
+)
 from mlir_npu.passes.registry import NoOptions, fail, register_pass
 from mlir_npu.passes.rewriting.dependence import PARAMETER, is_prepared
-from mlir_npu.passes.rewriting.functions import (
-    ROLE,
-    argument_attributes,
-    argument_roles,
-    region_functions,
-)
+from mlir_npu.passes.rewriting.functions import region_functions
 from mlir_npu.passes.rewriting.outlining import clone_renamed
-from mlir_npu.passes.rewriting.values import definition, is_unused, users
+from mlir_npu.passes.rewriting.values import is_unused
 from mlir_npu.passes.rewriting.views import VIEWS
 
 PREPARE, PREPARED = "prepare", "prepared"
@@ -40,26 +44,22 @@ CALL = "func.call"
 @register_pass("outline-prepare")
 def outline_prepare(module: ir.Operation, options: NoOptions) -> None:
     for function in region_functions(module):
-        if _symbol(function) == PREPARE:
+        if symbol(function) == PREPARE:
             continue
-        block = function.regions[0].blocks[0]
+        block = entry(function)
         calls = [view.operation for view in block.operations if view.operation.name == CALL]
         moved = [call for call in calls if all(is_prepared(value) for value in call.operands)]
         if not moved:
             continue
-        if any(_symbol(other) == PREPARE for other in region_functions(module)):
+        if any(symbol(other) == PREPARE for other in region_functions(module)):
             fail(
                 function,
-                f"'{_symbol(function)}' has work to prepare, but there is a @{PREPARE} already",
+                f"'{symbol(function)}' has work to prepare, but there is a @{PREPARE} already",
             )
         needed = [r for call in moved for r in call.results if _is_needed(r, set(moved))]
         _build_prepare(function, moved, needed)
         _pass_as_arguments(function, needed)
         _erase_moved(block, set(moved))
-
-
-def _symbol(function: ir.Operation) -> str:
-    return ir.StringAttr(function.attributes["sym_name"]).value
 
 
 def _is_needed(value: ir.Value, moved: set[ir.Operation]) -> bool:
@@ -76,7 +76,7 @@ def _is_needed(value: ir.Value, moved: set[ir.Operation]) -> bool:
 def _build_prepare(
     function: ir.Operation, moved: list[ir.Operation], needed: list[ir.Value]
 ) -> None:
-    arguments = function.regions[0].blocks[0].arguments
+    arguments = entry(function).arguments
     roles = zip(arguments, argument_roles(function), strict=True)
     parameters = [argument for argument, role in roles if role == PARAMETER]
     types = [value.type for value in parameters]
@@ -102,16 +102,8 @@ def _copy_with_operands(op: ir.Operation, known: dict[ir.Value, ir.Value]) -> No
 
 def _pass_as_arguments(function: ir.Operation, values: list[ir.Value]) -> None:
     """Replace `values` by new arguments of `function`."""
-    attributes = [ir.DictAttr.get(named) for named in argument_attributes(function)]
-    block = function.regions[0].blocks[0]
     for value in values:
-        value.replace_all_uses_with(block.add_argument(value.type, function.location))
-        attributes.append(ir.DictAttr.get({ROLE: ir.StringAttr.get(PREPARED)}))
-    old = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
-    inputs = [argument.type for argument in block.arguments]
-    type_ = ir.FunctionType.get(inputs, old.results)
-    function.attributes["function_type"] = ir.TypeAttr.get(type_)
-    function.attributes["arg_attrs"] = ir.ArrayAttr.get(attributes)
+        value.replace_all_uses_with(add_argument(function, value.type, PREPARED))
 
 
 def _erase_moved(block: ir.Block, moved: set[ir.Operation]) -> None:

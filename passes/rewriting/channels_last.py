@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from mlir_npu.dialect.bindings import arith, ir, linalg
 from mlir_npu.passes.analysis.permutation import inverse, permuted
+from mlir_npu.passes.kernels.walk import users
 from mlir_npu.passes.rewriting.generics import GENERIC, build_generic
 from mlir_npu.passes.rewriting.transposes import marked_transpose, transposed
 from mlir_npu.passes.rewriting.values import (
@@ -15,7 +16,6 @@ from mlir_npu.passes.rewriting.values import (
     is_static,
     replace,
     shape_of,
-    users,
 )
 
 

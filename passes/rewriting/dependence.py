@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from mlir_npu.dialect.bindings import ir
+from mlir_npu.passes.kernels.walk import definition
 from mlir_npu.passes.rewriting.functions import argument_role
-from mlir_npu.passes.rewriting.values import definition
 
 PARAMETER = "parameter"
 

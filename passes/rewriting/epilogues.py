@@ -4,18 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlir_npu.dialect.bindings import ir
+from mlir_npu.passes.kernels.walk import definition, users
 from mlir_npu.passes.rewriting.elementwise import is_settled, read_elementwise, rebuilt, reshaped
 from mlir_npu.passes.rewriting.generics import Generic
 from mlir_npu.passes.rewriting.loops import iterations
-from mlir_npu.passes.rewriting.values import (
-    before,
-    definition,
-    erase_if_unused,
-    is_static,
-    replace,
-    shape_of,
-    users,
-)
+from mlir_npu.passes.rewriting.values import before, erase_if_unused, is_static, replace, shape_of
 from mlir_npu.passes.rewriting.views import VIEWS, viewed
 
 # Linalg operations that only move or make elements: nothing is computed that an epilogue could end.

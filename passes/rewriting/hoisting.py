@@ -6,6 +6,7 @@ It applies where every user of the producer wants the same transpose, for a chan
 
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.analysis.permutation import inverse, is_channels_last, keeps_order, permuted
+from mlir_npu.passes.kernels.walk import definition, users
 from mlir_npu.passes.rewriting.channels_last import reaches_channels_last
 from mlir_npu.passes.rewriting.elementwise import read_elementwise, rebuilt
 from mlir_npu.passes.rewriting.generics import GENERIC
@@ -16,7 +17,7 @@ from mlir_npu.passes.rewriting.transposes import (
     transpose_source,
     transposed,
 )
-from mlir_npu.passes.rewriting.values import before, definition, is_static, shape_of, users
+from mlir_npu.passes.rewriting.values import before, is_static, shape_of
 from mlir_npu.passes.rewriting.views import reassociation, viewed
 
 # More transposed operands than this cost more than the one transposed result.

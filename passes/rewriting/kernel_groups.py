@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from mlir_npu.dialect.bindings import ir
+from mlir_npu.passes.kernels.walk import definition, users
 from mlir_npu.passes.registry import fail
 from mlir_npu.passes.rewriting.dependence import is_prepared, used_values
 from mlir_npu.passes.rewriting.elementwise import read_elementwise
@@ -11,7 +12,7 @@ from mlir_npu.passes.rewriting.generics import Generic, has_plain_body
 from mlir_npu.passes.rewriting.moves import read_pad
 from mlir_npu.passes.rewriting.outlining import scalar_producers
 from mlir_npu.passes.rewriting.packing import OP
-from mlir_npu.passes.rewriting.values import defined_by, definition, fill_scalar, users
+from mlir_npu.passes.rewriting.values import defined_by, fill_scalar
 
 _NAMED = {
     "linalg.depthwise_conv_2d_nhwc_hwc": "depthwise_conv2d",

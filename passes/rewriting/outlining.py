@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from mlir_npu.dialect.bindings import func, ir
+from mlir_npu.passes.kernels.walk import KERNEL, definition
 from mlir_npu.passes.rewriting.dependence import used_values
-from mlir_npu.passes.rewriting.functions import KERNEL
-from mlir_npu.passes.rewriting.values import before, definition
+from mlir_npu.passes.rewriting.values import before
 
 
 def outline(

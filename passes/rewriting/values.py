@@ -1,9 +1,10 @@
-"""Small things about values: shapes, definitions, empty and filled tensors, what nobody uses."""
+"""Small things about values: shapes, empty and filled tensors, what nobody uses."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from mlir_npu.dialect.bindings import arith, ir, linalg, tensor
+from mlir_npu.passes.kernels.walk import definition
 
 _PURE = ("tensor.", "arith.", "math.", "linalg.")
 
@@ -15,24 +16,10 @@ def before(op: ir.Operation) -> Iterator[None]:
         yield
 
 
-def definition(value: ir.Value) -> ir.Operation | None:
-    """The operation that makes `value`; None for a block argument."""
-    return None if isinstance(value.owner, ir.Block) else value.owner.operation
-
-
 def defined_by(value: ir.Value, *names: str) -> ir.Operation | None:
     """The operation that makes `value` if it is called one of `names`."""
     op = definition(value)
     return op if op is not None and op.name in names else None
-
-
-def users(value: ir.Value) -> list[ir.Operation]:
-    """Operations that use `value`, each once."""
-    found: list[ir.Operation] = []
-    for use in value.uses:
-        if use.owner.operation not in found:
-            found.append(use.owner.operation)
-    return found
 
 
 def shape_of(value: ir.Value) -> tuple[int, ...]:
