@@ -15,6 +15,7 @@ from mlir_npu.passes.pass_manager import Diagnostic, PipelineFailure, run_pipeli
 from mlir_npu.passes.verify_stage import StageViolation, verify_stage
 
 CLEANUP = ("canonicalize", "cse")
+KERNELS_ONLY = ("limit-code-growth", "insert-thread-team")  # LLVM passes for hand-blocked code
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,7 @@ STAGES = (
             "convert-func-to-llvm{use-bare-ptr-memref-call-conv=1}",
             *CLEANUP,
             "reconcile-unrealized-casts",
+            "limit-code-growth",
             "insert-thread-team",
         ),
     ),
@@ -134,7 +136,7 @@ HOST_STAGES = (
             *CLEANUP,
         ),
     ),
-    Stage("llvm", tuple(name for name in STAGES[-1].passes if name != "insert-thread-team")),
+    Stage("llvm", tuple(name for name in STAGES[-1].passes if name not in KERNELS_ONLY)),
 )
 
 
