@@ -1,12 +1,13 @@
 """What a region computes from its parameters alone, kept while the parameters stay the same.
 
 A set of parameters is recognised by the identity of its tensors. It is unchanged while every tensor
-has the same version counter (in-place operations, optimizer steps and load_state_dict advance it)
-and the same address (assigning `.data` moves it). Parameters are held weakly: when one dies, what
-was prepared from it is freed, so an identity is never mistaken for that of a later tensor. Fused
-optimizers write without advancing the version counter; a hook on all optimizers drops what their
-step made stale. Other writes that bypass the counter (in-place operations on `.data`, NumPy views)
-cannot be seen, as in autograd.
+has the same version counter (in-place operations, optimizer steps and load_state_dict advance it),
+the same address (assigning `.data` moves it) and the same fingerprint: in-place operations on
+`.data` and NumPy views bypass the counter. What the fingerprint may miss, fused optimizers, have a
+hook that drops what their step made stale.
+
+Parameters are held weakly. When one dies, what was prepared from it is freed, so an identity is
+never mistaken for that of a later tensor.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from dataclasses import dataclass
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
+from mlir_npu.runtime.fingerprint import Fingerprint
+
 _version_of = operator.attrgetter("_version")
 _address_of = torch.Tensor.data_ptr
 _serial = itertools.count(1)
@@ -33,23 +36,51 @@ MAX_SETS = 64
 class Prepared:
     """Slot addresses of one parameter set.
 
-    serial: unique in the process, never 0; versions, addresses: of the caller's tensors when this
-    was made; pointers: of the tensors that compiled code reads, parameters first, prepared values
-    after them; owned: tensors that keep the pointers alive (packed copies, prepared values);
-    guards: weak references.
+    serial: unique in the process, never 0; pointers: of the tensors that compiled code reads,
+    parameters first, prepared values after them; owned: tensors that keep the pointers alive
+    (packed copies, prepared values); state: what the parameters looked like when this was made;
+    guards: weak references to them.
     """
 
     serial: int
-    versions: list[int] | None
-    addresses: list[int]
     pointers: tuple[int, ...]
     owned: tuple[torch.Tensor, ...]
+    state: State | None
     guards: tuple[weakref.ref, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class State:
+    """What tells whether parameters have changed."""
+
+    versions: list[int]
+    addresses: list[int]
+    fingerprint: Fingerprint
+    contents: int
+
+    @classmethod
+    def of(cls, parameters: Sequence[torch.Tensor]) -> State | None:
+        """None for inference tensors, which have no version counter."""
+        if any(parameter.is_inference() for parameter in parameters):
+            return None
+        versions = list(map(_version_of, parameters))
+        fingerprint = Fingerprint(parameters)
+        return cls(versions, list(map(_address_of, parameters)), fingerprint, fingerprint())
+
+    def is_of(self, parameters: Sequence[torch.Tensor]) -> bool:
+        """The addresses are compared before memory behind them is read."""
+        return (
+            list(map(_version_of, parameters)) == self.versions
+            and list(map(_address_of, parameters)) == self.addresses
+            and self.fingerprint() == self.contents
+        )
+
+
 class PreparedCache:
-    """Thread-safe map from parameter sets to prepared values. `make(parameters)` -> (pointers,
-    owned tensors)."""
+    """Thread-safe map from parameter sets to prepared values.
+
+    `make(parameters)` returns the pointers and the owned tensors of Prepared.
+    """
 
     def __init__(
         self, make: Callable[[Sequence[torch.Tensor]], tuple[Sequence[int], Sequence[torch.Tensor]]]
@@ -63,15 +94,14 @@ class PreparedCache:
         return len(self._sets)
 
     def get(self, parameters: Sequence[torch.Tensor]) -> Prepared:
-        """Prepared values of these parameters as they are now. The caller holds the result while it
-        uses it."""
+        """Prepared values of these parameters as they are now, to be held while they are used."""
         key = tuple(map(id, parameters))
         found = self._sets.get(key)
-        if found is not None and self._is_current(found, parameters):
+        if found is not None and found.state.is_of(parameters):
             return found
         with self._lock:
             found = self._sets.get(key)  # another thread may have been faster
-            if found is not None and self._is_current(found, parameters):
+            if found is not None and found.state.is_of(parameters):
                 return found
             return self._prepare(key, parameters)
 
@@ -81,40 +111,26 @@ class PreparedCache:
             if not parameters.isdisjoint(key):
                 self._sets.pop(key, None)
 
-    @staticmethod
-    def _is_current(found: Prepared, parameters: Sequence[torch.Tensor]) -> bool:
-        return list(map(_version_of, parameters)) == found.versions and (
-            list(map(_address_of, parameters)) == found.addresses
-        )
-
     def _prepare(self, key: tuple[int, ...], parameters: Sequence[torch.Tensor]) -> Prepared:
-        versions = _versions(
-            parameters
-        )  # read before computing: a write in between makes the entry stale, not wrong
-        addresses = list(map(_address_of, parameters))
+        state = State.of(parameters)  # before computing: a write in between makes this stale
         pointers, owned = self._make(parameters)
-        if versions is None:  # inference tensors have no version counter: never reuse
-            return Prepared(next(_serial), None, addresses, tuple(pointers), tuple(owned), ())
+        guards = tuple(weakref.ref(p, self._forgetter(key)) for p in parameters) if state else ()
+        made = Prepared(next(_serial), tuple(pointers), tuple(owned), state, guards)
+        if state is not None:
+            self._sets.pop(key, None)
+            while len(self._sets) >= MAX_SETS:
+                self._sets.pop(next(iter(self._sets)), None)  # the oldest
+            self._sets[key] = made
+        return made
+
+    def _forgetter(self, key: tuple[int, ...]) -> Callable[[weakref.ref], None]:
         cache = weakref.ref(self)
 
         def forget(_: weakref.ref) -> None:
-            alive = cache()
-            if alive is not None:
+            if (alive := cache()) is not None:
                 alive._sets.pop(key, None)
 
-        guards = tuple(weakref.ref(parameter, forget) for parameter in parameters)
-        made = Prepared(next(_serial), versions, addresses, tuple(pointers), tuple(owned), guards)
-        self._sets.pop(key, None)
-        while len(self._sets) >= MAX_SETS:
-            self._sets.pop(next(iter(self._sets)), None)  # the oldest
-        self._sets[key] = made
-        return made
-
-
-def _versions(parameters: Sequence[torch.Tensor]) -> list[int] | None:
-    if any(parameter.is_inference() for parameter in parameters):
-        return None
-    return list(map(_version_of, parameters))
+        return forget
 
 
 _caches: weakref.WeakSet[PreparedCache] = weakref.WeakSet()

@@ -92,8 +92,14 @@ class CompiledRegion:
         parameter_positions = (*interface.parameters, *range(len(interface.inputs), len(specs)))
         self._parameter_specs = tuple(specs[i] for i in parameter_positions)
         self._prepared_slots = (*(given[i] for i in parameter_positions), *main.slots("prepared"))
-        self._results = tuple(zip(main.slots("output"), interface.results))
-        self._exact_results = all(spec.is_dense for spec in interface.results)
+        self._results = tuple(
+            (slot, spec.shape, spec.strides if spec.is_dense else spec.dense, spec.dtype)
+            for slot, spec in zip(main.slots("output"), interface.results, strict=True)
+        )
+        in_order = tuple(Output("result", i) for i in range(len(interface.results)))
+        self._results_are_outputs = interface.outputs == in_order and all(
+            spec.is_dense for spec in interface.results
+        )
         self._pick_parameters = _picker(interface.parameters)
         self._memory = _memory_slots(main)
         self._prepare_memory = (
@@ -105,9 +111,7 @@ class CompiledRegion:
             raise ValueError(
                 f"{self.name} takes {len(self.interface.inputs)} tensors, not {len(tensors)}"
             )
-        block = (
-            self._blocks.pop() if self._blocks else SlotBlock(len(self.signature.main.arguments))
-        )
+        block = self._take_block()
         values = block.values
         prepared = self._bind_prepared(block, tensors)
         held = []  # packed inputs live until the call returns
@@ -120,18 +124,23 @@ class CompiledRegion:
                 held.append(tensor)
             values[slot] = tensor.data_ptr()
         results = []
-        for slot, spec in self._results:
-            result = torch.empty_strided(spec.shape, spec.dense, dtype=spec.dtype)
+        for slot, shape, strides, dtype in self._results:
+            result = torch.empty_strided(shape, strides, dtype=dtype)
             values[slot] = result.data_ptr()
             results.append(result)
         self._run(self._kernel, block, self._memory)
         self._blocks.append(block)
         del prepared, held
-        return self._outputs(tensors, results)
+        return tuple(results) if self._results_are_outputs else self._outputs(tensors, results)
+
+    def _take_block(self) -> SlotBlock:
+        try:
+            return self._blocks.pop()  # atomic, and tried without looking: other threads pop too
+        except IndexError:
+            return SlotBlock(len(self.signature.main.arguments))
 
     def _bind_prepared(self, block: SlotBlock, tensors: Sequence[torch.Tensor]) -> Prepared | None:
-        """Fill the slots of parameters and prepared values if they changed since the block was last
-        used."""
+        """Fill the slots of parameters and prepared values if the block last held others."""
         if not self._prepared_slots:
             return None
         prepared = self._cache.get(self._pick_parameters(tensors) + self.interface.constants)
@@ -163,9 +172,7 @@ class CompiledRegion:
             if parameter.shape != spec.shape or parameter.dtype is not spec.dtype:
                 raise self._mismatch("a parameter", spec, parameter)
             packed = parameter if spec.accepts(parameter) else spec.conform(parameter.detach())
-            if (
-                packed is not parameter
-            ):  # the caller keeps its own parameters alive, and only it should
+            if packed is not parameter:  # the caller, and only it, keeps its parameters alive
                 owned.append(packed)
             pointers.append(packed.data_ptr())
         if self._prepare is None:
@@ -186,8 +193,8 @@ class CompiledRegion:
     def _outputs(
         self, tensors: Sequence[torch.Tensor], results: list[torch.Tensor]
     ) -> tuple[torch.Tensor | None, ...]:
-        if not self._exact_results:
-            results = [spec.restore(r) for (_, spec), r in zip(self._results, results, strict=True)]
+        specs = self.interface.results
+        results = [spec.restore(result) for spec, result in zip(specs, results, strict=True)]
         outputs = []
         for output in self.interface.outputs:
             if output.source == "result":

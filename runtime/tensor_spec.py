@@ -116,9 +116,8 @@ class TensorSpec:
         return torch.empty_strided(self.shape, self.dense, dtype=self.dtype).copy_(tensor)
 
     def restore(self, packed: torch.Tensor) -> torch.Tensor:
-        """A tensor with the caller's strides (gaps, expanded dims) from the packed one that was
-        computed."""
-        if self.is_dense and self.strides == packed.stride():
+        """A tensor with the caller's strides (gaps, expanded dims) from the packed one."""
+        if self.is_dense:
             return packed
         result = torch.empty_strided(self.shape, self.strides, dtype=self.dtype)
         target, source = result, packed

@@ -88,6 +88,32 @@ def test_replaced_data_takes_effect():
     assert d.values(w) == [[14.0, 14.0]]
 
 
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda w: w.data.mul_(2),
+        lambda w: w.data.copy_(torch.full_like(w, 9.0)),
+        lambda w: w.data.clamp_(max=0.5),
+        lambda w: w.detach().numpy().fill(3.0),
+    ],
+)
+@pytest.mark.parametrize("shape", [(2,), (300, 40)])
+def test_write_behind_the_version_counter_takes_effect(write, shape):
+    d, w = Doubled(), nn.Parameter(torch.ones(shape))
+    d.values(w)
+    write(w)
+    assert w._version == 0
+    assert d.values(w) == [(w.detach() * 2).tolist()]
+
+
+def test_one_element_of_a_small_parameter_is_seen():
+    d, w = Doubled(), nn.Parameter(torch.ones(1000))
+    for index in (0, 1, 500, 999):
+        d.values(w)
+        w.data[index] = 5.0
+        assert d.values(w) == [(w.detach() * 2).tolist()]
+
+
 def test_load_state_dict_takes_effect():
     d, layer = Doubled(), nn.Linear(2, 1, bias=False)
     d.values(layer.weight)

@@ -190,3 +190,11 @@ def test_arena_grows_is_aligned_and_is_reused():
 
 def test_arena_holds_nothing_at_first():
     assert Arena().size == 0
+
+
+def test_size_one_dims_of_outputs_have_the_traced_strides():
+    like = torch.empty(12).as_strided((1, 6), (99, 1))
+    x = torch.randn(1, 6)
+    (y,) = region_of(SCALE.format(m=1, n=6), [x], [like])(x)
+    assert y.stride() == (99, 1)
+    assert torch.equal(y, 2 * x)

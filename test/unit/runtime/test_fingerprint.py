@@ -1,0 +1,65 @@
+import pytest
+import torch
+
+from mlir_npu.runtime.fingerprint import EXACT, SAMPLES, Fingerprint
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64])
+def test_same_contents_same_number(dtype):
+    a = torch.arange(50).to(dtype)
+    assert Fingerprint([a])() == Fingerprint([a.clone()])()
+    assert Fingerprint([a])() != Fingerprint([a + 1])()
+
+
+def test_order_of_tensors_and_elements_matters():
+    a, b = torch.tensor([1.0, 2.0]), torch.tensor([2.0, 1.0])
+    numbers = {Fingerprint(t)() for t in ([a], [b], [a, b], [b, a])}
+    assert len(numbers) == 4
+
+
+def test_every_word_of_a_small_tensor_counts():
+    a = torch.zeros(EXACT)
+    fingerprint = Fingerprint([a])
+    seen = {fingerprint()}
+    for index in range(EXACT):
+        a[index] = 1.0
+        seen.add(fingerprint())
+    assert len(seen) == EXACT + 1
+
+
+def test_large_tensors_are_sampled_from_first_to_last():
+    a = torch.zeros(1 + 63 * 1000)
+    fingerprint = Fingerprint([a])
+    before = fingerprint()
+    changed = []
+    for index in range(0, a.numel(), 500):
+        a[index] = 1.0
+        if fingerprint() != before:
+            changed.append(index)
+        a[index] = 0.0
+    assert changed == list(range(0, a.numel(), 1000))
+    assert len(changed) == SAMPLES
+
+
+def test_strided_tensors_are_read_within_their_memory():
+    base = torch.zeros(40)
+    a = base[8:32].view(4, 6)[:, ::2]
+    fingerprint = Fingerprint([a])
+    before = fingerprint()
+    base[:8] = 1
+    base[31:] = 1
+    assert fingerprint() == before
+    a[3, 2] = 1
+    assert fingerprint() != before
+
+
+def test_an_expanded_tensor_has_one_element():
+    a = torch.zeros(1).expand(1000, 1000)
+    fingerprint = Fingerprint([a])
+    before = fingerprint()
+    a[0, :1] = 1
+    assert fingerprint() != before
+
+
+def test_nothing_has_a_number_too():
+    assert Fingerprint([])() == Fingerprint([torch.empty(0)])()
