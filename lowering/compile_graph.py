@@ -9,11 +9,11 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import logging
-import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from torch import fx
+from torch._dynamo.convert_frame import compile_lock
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from mlir_npu.errors import RegionCompileError, StrictError
@@ -30,9 +30,6 @@ from mlir_npu.options import Options
 
 logger = logging.getLogger("mlir_npu.graph")
 
-# MLIR contexts and Inductor's state are used by one thread at a time.
-_compile_lock = threading.RLock()
-
 
 def compile_graph(
     graph_module: fx.GraphModule, *, kind: str, options: Options, roles: Mapping[str, Role]
@@ -43,8 +40,9 @@ def compile_graph(
     with options.strict if there is a fallback: see `host_work`, a region that does not compile, or
     a host part that the engine asked for does not take.
     """
-    # AOTAutograd calls under its fake mode, in which constants could not be read
-    with _compile_lock, unset_fake_temporarily():
+    # Tracing patches nn.Module for all threads, and backwards are compiled outside of Dynamo, so
+    # they take its lock too. AOTAutograd's fake mode would keep constants from being read.
+    with compile_lock, unset_fake_temporarily():
         plan = partition(graph_module, options)
         if options.strict:
             refuse_fallbacks(plan, options)
@@ -66,6 +64,7 @@ def compile_graph(
             folder.with_suffix(".py").write_text(source)
         record(GraphReport(kind, tuple(reports), plan.rejections, source))
         _log(kind, reports)
+        logger.debug("%s graph as Python:\n%s", kind, source)
         return stitch(plan, calls, source)
 
 

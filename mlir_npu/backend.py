@@ -27,7 +27,7 @@ def mlir_npu(
     backward, the latter when the first gradient is asked for. Hardly anything is decomposed there,
     so that support rules and reports speak of the ops that a person would name.
     """
-    logs.configure()
+    logs.configure_from_environment()
     parsed = Options.parse(options, mode)
 
     from mlir_npu.lowering.compile_graph import compile_graph

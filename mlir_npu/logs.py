@@ -1,28 +1,41 @@
 """Logging under the standard `mlir_npu` tree, set up from MLIR_NPU_LOGS as TORCH_LOGS is.
 
     MLIR_NPU_LOGS=info                  everything at INFO
-    MLIR_NPU_LOGS=partition,+region     mlir_npu.partition at INFO, mlir_npu.region at DEBUG
+    MLIR_NPU_LOGS=partition,+graph      mlir_npu.partition at INFO, mlir_npu.graph at DEBUG
+
+Topics: graph (parts, where they run, the stitched source), partition (why not on the NPU), fallback
+(engines of host parts), passes (IR pipelines).
 
 Without it, records go where the program's own logging sends them.
 """
 
 from __future__ import annotations
 
+import difflib
+import functools
 import logging
 import os
 import threading
 
+from mlir_npu.errors import OptionsError
+
 VARIABLE = "MLIR_NPU_LOGS"
 ROOT = "mlir_npu"
+TOPICS = ("fallback", "graph", "partition", "passes")
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING}
 
 _told: set[str] = set()
 _told_lock = threading.Lock()
 
 
-def configure(text: str | None = None) -> None:
-    """Set levels from `text`, by default the environment variable, and show records on stderr."""
-    text = os.environ.get(VARIABLE, "") if text is None else text
+@functools.cache
+def configure_from_environment() -> None:
+    """Do what the variable says, once: what the program sets later stays."""
+    configure(os.environ.get(VARIABLE, ""))
+
+
+def configure(text: str) -> None:
+    """Set levels, and show records on stderr. Raises OptionsError for an unknown topic."""
     levels = parse(text)
     if not levels:
         return
@@ -37,14 +50,19 @@ def configure(text: str | None = None) -> None:
 
 
 def parse(text: str) -> dict[str, int]:
-    """Logger name -> level of `info`, `+partition,region`, ..."""
+    """Logger name -> level of `info`, `+partition,graph`, ..."""
     levels = {}
     for item in filter(None, (part.strip() for part in text.split(","))):
         if item.lower() in _LEVELS:
             levels[ROOT] = _LEVELS[item.lower()]
             continue
-        level = logging.DEBUG if item.startswith("+") else logging.INFO
-        levels[f"{ROOT}.{item.lstrip('+').removeprefix(ROOT + '.')}"] = level
+        topic = item.lstrip("+").removeprefix(f"{ROOT}.")
+        if topic not in TOPICS:
+            valid = [*TOPICS, *_LEVELS]
+            near = difflib.get_close_matches(topic, valid, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"valid are {', '.join(valid)}"
+            raise OptionsError(f"{VARIABLE}={text}: no topic {topic!r}; {hint}")
+        levels[f"{ROOT}.{topic}"] = logging.DEBUG if item.startswith("+") else logging.INFO
     return levels
 
 

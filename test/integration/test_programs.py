@@ -137,6 +137,32 @@ def test_threads_share_a_compiled_model():
     assert not failures
 
 
+def test_threads_compile_at_the_same_time():
+    """peers T1."""
+    torch._dynamo.lookup_backend("mlir_npu")  # the registry of torch is not for threads
+    models = [
+        nn.Sequential(nn.Conv2d(3, 4 + n, 3), nn.ReLU(), nn.Conv2d(4 + n, 2, 1)) for n in range(4)
+    ]
+    x = torch.randn(1, 3, 16, 16)
+    failures: list[BaseException] = []
+
+    def work(model: nn.Module) -> None:
+        try:
+            result = compile_model(model)(x)
+            assert_same(result.detach(), model(x).detach())
+            result.sum().backward()
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(model,)) for model in models]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert all(model[0].weight.grad is not None for model in models)
+
+
 def test_data_dependent_python():
     conv = nn.Conv2d(3, 4, 3).eval()
 

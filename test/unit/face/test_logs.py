@@ -1,16 +1,22 @@
 """MLIR_NPU_LOGS and warnings that come once."""
 
 import logging
+import os
+import subprocess
+import sys
 
+import pytest
+
+from mlir_npu.errors import OptionsError
 from mlir_npu.logs import parse, warn_once
 
 
 def test_levels():
     assert parse("") == {}
     assert parse("info") == {"mlir_npu": logging.INFO}
-    assert parse("partition,+region") == {
+    assert parse("partition,+graph") == {
         "mlir_npu.partition": logging.INFO,
-        "mlir_npu.region": logging.DEBUG,
+        "mlir_npu.graph": logging.DEBUG,
     }
     assert parse("+mlir_npu.graph") == {"mlir_npu.graph": logging.DEBUG}
 
@@ -22,3 +28,25 @@ def test_one_warning_per_cause(caplog):
             warn_once(logger, "a cause of this test only", f"{region} runs on the host")
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
     assert "npu_1" in caplog.text
+
+
+def test_an_unknown_topic_names_the_nearest():
+    with pytest.raises(OptionsError, match="no topic 'partitoin'; did you mean 'partition'"):
+        parse("partitoin")
+    with pytest.raises(OptionsError, match="valid are fallback, graph"):
+        parse("xyz")
+
+
+def test_the_variable_shows_parts_and_source_on_stderr():
+    code = (
+        "import torch\n"
+        "f = torch.compile(lambda x: torch.softmax(x, 1) + 1, backend='mlir_npu')\n"
+        "f(torch.ones(3, 3))"
+    )
+    environment = os.environ | {"MLIR_NPU_LOGS": "+graph"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True
+    )
+    assert "[mlir_npu.graph] INFO: inference: host_0 on " in done.stderr
+    assert "def inference(args):" in done.stderr
+    assert "[mlir_npu.partition]" not in done.stderr.replace("WARNING", "")
