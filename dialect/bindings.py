@@ -8,7 +8,9 @@ imported when they are first asked for: all of them cost more than starting the 
 from __future__ import annotations
 
 import importlib
+import sys
 import threading
+import types
 from typing import Any
 
 from torch_mlir import ir
@@ -39,6 +41,10 @@ _ON_DEMAND = {
 }
 
 _LOAD_LOCK = threading.Lock()
+
+# Whenever an op or attribute of a dialect becomes a Python object, the bindings look for a module of
+# that dialect and remember only that they found one: without it they search the import path each time.
+sys.modules.setdefault("torch_mlir.dialects.npu", types.ModuleType("torch_mlir.dialects.npu"))
 
 
 def __getattr__(name: str) -> Any:
