@@ -72,6 +72,51 @@ def test_channels_last_in_and_out():
     assert_close(region(x.contiguous(), w)[0], y)
 
 
+def permuted(shape, order):
+    """A tensor whose dims lie in memory in this order."""
+    inverse = sorted(range(len(order)), key=order.__getitem__)
+    return torch.randn([shape[dim] for dim in order]).permute(inverse)
+
+
+@pytest.mark.parametrize("x_order", [(0, 1, 2, 3), (0, 2, 3, 1), (3, 2, 1, 0), (1, 0, 3, 2)])
+@pytest.mark.parametrize("w_order", [(0, 1, 2, 3), (0, 2, 3, 1), (2, 3, 1, 0)])
+def test_any_memory_order_of_image_and_weight(x_order, w_order):
+    x, w = permuted((2, 4, 5, 6), x_order), permuted((8, 4, 3, 3), w_order)
+    part = part_of(F.conv2d, x, w)
+    region = compile_region(part, Options(), frozenset(part.inputs[1:]))
+    (y,) = region(x, w)
+    assert_close(y, F.conv2d(x, w))
+    (value,) = part.graph_module.graph.find_nodes(op="output")[0].args
+    traced = value.meta["val"] if hasattr(value, "meta") else value[0].meta["val"]
+    assert y.stride() == traced.stride()
+
+
+@pytest.mark.parametrize("num_threads", [None, 2])
+def test_threads_have_scratch_of_their_own(num_threads):
+    """Large enough for a team; its size may change after compiling, and between Python threads."""
+    x, w = torch.randn(1, 32, 32, 32), torch.randn(64, 32, 3, 3)
+    part = part_of(lambda x, w: F.conv2d(F.relu(x), w, padding=1), x, w)
+    region = compile_region(part, Options(num_threads=num_threads), frozenset(part.inputs[1:]))
+    wanted, before, wrong = F.conv2d(F.relu(x), w, padding=1), torch.get_num_threads(), []
+
+    def run(size):
+        for _ in range(20):
+            (y,) = region(x, w)
+            if not torch.allclose(y, wanted, rtol=1e-4, atol=1e-4):
+                wrong.append(size)
+
+    try:
+        for size in (1, 2, 3, 1):
+            torch.set_num_threads(size)
+            run(size)
+            thread = threading.Thread(target=run, args=(-size,))
+            thread.start()
+            thread.join()
+    finally:
+        torch.set_num_threads(before)
+    assert wrong == []
+
+
 def test_results_that_are_the_same_value_do_not_share_memory():
     def function(x):
         y = torch.relu(x)
