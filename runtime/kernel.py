@@ -15,7 +15,7 @@ from mlir_npu.dialect.bindings import ExecutionEngine, ir
 
 
 class KernelLinkError(RuntimeError):
-    """The module has no such function, or it needs a symbol that this process does not have."""
+    """The module does not become machine code, has no such function, or lacks a symbol."""
 
 
 class SlotBlock:
@@ -36,7 +36,10 @@ class Kernel:
     own block."""
 
     def __init__(self, module: ir.Module, entry: str = "main", opt_level: int = 3) -> None:
-        engine = ExecutionEngine(module, opt_level=opt_level, enable_object_dump=False)
+        try:
+            engine = ExecutionEngine(module, opt_level=opt_level, enable_object_dump=False)
+        except RuntimeError as error:  # an operation is left that LLVM IR cannot express
+            raise KernelLinkError(f"{error} (its reason is on stderr)") from error
         self._bind(engine, entry)
 
     def _bind(self, engine: ExecutionEngine, entry: str) -> None:

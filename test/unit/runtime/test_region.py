@@ -5,8 +5,9 @@ import torch
 from modules import PREPARED, SCALE, compile_text
 from torch import nn
 
+from mlir_npu.dialect.bindings import ir
 from mlir_npu.runtime.arena import Arena, ArenaPool
-from mlir_npu.runtime.kernel import KernelLinkError
+from mlir_npu.runtime.kernel import Kernel, KernelLinkError
 from mlir_npu.runtime.region import CompiledRegion, Interface, Output
 from mlir_npu.runtime.signature import SignatureError
 from mlir_npu.runtime.tensor_spec import TensorSpec
@@ -47,6 +48,13 @@ def test_unknown_entry_is_an_error():
     kernel, _ = compile_text(SCALE.format(m=2, n=3))
     with pytest.raises(KernelLinkError, match="@prepare"):
         kernel.sibling("prepare")
+
+
+def test_module_that_is_not_lowered_is_an_error():
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse(SCALE.format(m=2, n=3))
+        with pytest.raises(KernelLinkError, match="reason is on stderr"):
+            Kernel(module)
 
 
 def test_engine_outlives_module_and_first_kernel():
