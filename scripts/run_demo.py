@@ -120,7 +120,7 @@ def main(arguments: list[str] | None = None) -> int:
     console = Console(highlight=False)
     console.print(
         f"mlir-npu {mlir_npu.__version__}, torch {torch.__version__}, "
-        f"{torch.get_num_threads()} threads"
+        f"threads: {torch.get_num_threads()}"
     )
     trials = []
     for name in options.network or names:
