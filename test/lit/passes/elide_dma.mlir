@@ -97,3 +97,49 @@ func.func @written_source(%x: memref<8xf32>, %y: memref<8xf32>, %o: memref<8xf32
     : (memref<8xf32, #npu.space<"sram">>, memref<8xf32, #npu.space<"sram">>) -> ()
   return
 }
+
+// -----
+
+// A view of the tile is made of the dram box instead, with the box's strides.
+// CHECK-LABEL: func.func @view_of_tile
+// CHECK-NOT: npu.dma
+// CHECK: memref.collapse_shape %{{.*}} {{\[}}[0], [1, 2], [3]]
+// CHECK-SAME: memref<4x5x1x3xf32, strided<[60, 12, 6, 1], offset: 3>, #npu.space<"sram">> into memref<4x5x3xf32, strided<[60, 12, 1], offset: 3>, #npu.space<"sram">>
+// CHECK: npu.eltwise
+func.func @view_of_tile(%x: memref<4x5x2x6xf32>, %o: memref<4x5x3xf32, #npu.space<"sram">>) {
+  %a = memref.alloc() : memref<4x5x1x3xf32, #npu.space<"sram">>
+  %s = memref.subview %x[0, 0, 0, 3] [4, 5, 1, 3] [1, 1, 1, 1]
+    : memref<4x5x2x6xf32> to memref<4x5x1x3xf32, strided<[60, 12, 6, 1], offset: 3>>
+  %t = "npu.dma_start"(%s, %a) {permutation = array<i64: 0, 1, 2, 3>, operandSegmentSizes = array<i32: 1, 1, 0>}
+    : (memref<4x5x1x3xf32, strided<[60, 12, 6, 1], offset: 3>>, memref<4x5x1x3xf32, #npu.space<"sram">>) -> !npu.token
+  "npu.dma_wait"(%t) : (!npu.token) -> ()
+  %v = memref.collapse_shape %a [[0], [1, 2], [3]] : memref<4x5x1x3xf32, #npu.space<"sram">> into memref<4x5x3xf32, #npu.space<"sram">>
+  "npu.eltwise"(%v, %o) ({
+  ^bb0(%e: f32, %old: f32):
+    "npu.yield"(%e) : (f32) -> ()
+  }) {indexing_maps = [affine_map<(a, b, c) -> (a, b, c)>, affine_map<(a, b, c) -> (a, b, c)>],
+      operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>}
+    : (memref<4x5x3xf32, #npu.space<"sram">>, memref<4x5x3xf32, #npu.space<"sram">>) -> ()
+  return
+}
+
+// -----
+
+// The same tile is dense, but the box's rows are not: a view that joins them cannot be made of it.
+// CHECK-LABEL: func.func @no_view_of_box
+// CHECK: npu.dma_start
+func.func @no_view_of_box(%x: memref<4x6xf32>, %o: memref<12xf32, #npu.space<"sram">>) {
+  %a = memref.alloc() : memref<4x3xf32, #npu.space<"sram">>
+  %s = memref.subview %x[0, 3] [4, 3] [1, 1] : memref<4x6xf32> to memref<4x3xf32, strided<[6, 1], offset: 3>>
+  %t = "npu.dma_start"(%s, %a) {permutation = array<i64: 0, 1>, operandSegmentSizes = array<i32: 1, 1, 0>}
+    : (memref<4x3xf32, strided<[6, 1], offset: 3>>, memref<4x3xf32, #npu.space<"sram">>) -> !npu.token
+  "npu.dma_wait"(%t) : (!npu.token) -> ()
+  %v = memref.collapse_shape %a [[0, 1]] : memref<4x3xf32, #npu.space<"sram">> into memref<12xf32, #npu.space<"sram">>
+  "npu.eltwise"(%v, %o) ({
+  ^bb0(%e: f32, %old: f32):
+    "npu.yield"(%e) : (f32) -> ()
+  }) {indexing_maps = [affine_map<(a) -> (a)>, affine_map<(a) -> (a)>],
+      operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>}
+    : (memref<12xf32, #npu.space<"sram">>, memref<12xf32, #npu.space<"sram">>) -> ()
+  return
+}
