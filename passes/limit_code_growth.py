@@ -33,6 +33,6 @@ def _annotate_loops(function: ir.Operation, annotation: ir.Attribute) -> None:
     seen: list[ir.Block] = []
     for block in function.regions[0].blocks:
         seen.append(block)
-        *_, last = block.operations
-        if last.operation.name == "llvm.br" and last.operation.successors[0] in seen:
-            last.operation.attributes["loop_annotation"] = annotation
+        last = block.operations[-1].operation
+        if last.name == "llvm.br" and last.successors[0] in seen:
+            last.attributes["loop_annotation"] = annotation

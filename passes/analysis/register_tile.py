@@ -56,7 +56,7 @@ class Span:
 
 # Independent accumulators that keep the FMA units busy: latency times units, in the usual case.
 BUSY_ACCUMULATORS = 8
-# What a load adds to a step, in FMA issue slots: scalars come from L1, weight vectors often from L2.
+# What a load adds to a step, in FMA issue slots: scalars come from L1, weights often from L2.
 # Fitted to measured tiles on 16 and on 32 registers.
 SCALAR_LOAD_COST = 0.6
 VECTOR_LOAD_COST = 0.75

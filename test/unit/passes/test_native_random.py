@@ -1,4 +1,4 @@
-"""Random kernels and tiles as machine code are exact, with all moves made and with moves left out."""
+"""Random kernels and tiles as machine code are exact, with every move made or copies left out."""
 
 from dataclasses import replace
 
