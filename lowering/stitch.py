@@ -9,7 +9,7 @@
         # NPU: convolution, relu; 338,688 MACs
         (relu,) = npu_0(primals_1, primals_2)
         del primals_1, primals_2
-        # eager: bessel_j0
+        # host, eager: bessel_j0
         (bessel_j0,) = host_0(relu)
         return (bessel_j0, relu)
 
@@ -71,7 +71,8 @@ class _Writer:
             if part.name in self._comments:
                 lines.append(f"    # {self._comments[part.name]}")
             lines += self._call(part)
-            lines += self._deletions((*dict.fromkeys(part.inputs), *part.outputs), step)
+            if step < len(plan.parts) - 1:  # returning deletes what is left
+                lines += self._deletions((*dict.fromkeys(part.inputs), *part.outputs), step)
         comma = "," if len(plan.results) == 1 else ""
         lines += _lines("    return (", ", ".join(map(self._name, plan.results)) + comma, ")")
         return "\n".join(lines) + "\n"

@@ -42,7 +42,9 @@ def check_inference(model: Callable, *inputs: Any, options: Mapping[str, Any] | 
     return actual
 
 
-def check_training(model: torch.nn.Module, *inputs: Any, options: Mapping[str, Any] | None = None) -> None:
+def check_training(
+    model: torch.nn.Module, *inputs: Any, options: Mapping[str, Any] | None = None
+) -> None:
     """Compare outputs, gradients of parameters and of inputs that ask for them, and buffers, of one step."""
     theirs = copy.deepcopy(model)
     expected_inputs = copy.deepcopy(inputs)
@@ -54,7 +56,9 @@ def check_training(model: torch.nn.Module, *inputs: Any, options: Mapping[str, A
     for (name, ours), other in zip(model.named_parameters(), theirs.parameters()):
         assert (ours.grad is None) == (other.grad is None), name
         if other.grad is not None:
-            torch.testing.assert_close(ours.grad, other.grad, rtol=1e-3, atol=1e-4, msg=lambda m: f"{name}: {m}")
+            torch.testing.assert_close(
+                ours.grad, other.grad, rtol=1e-3, atol=1e-4, msg=lambda m: f"{name}: {m}"
+            )
     for ours, other in zip(model.buffers(), theirs.buffers()):
         torch.testing.assert_close(ours, other, rtol=RELATIVE, atol=ABSOLUTE)
     for ours, other in zip(inputs, expected_inputs):
@@ -71,6 +75,8 @@ def _weighted_sum(value: Any) -> torch.Tensor:
     total = torch.zeros(())
     for leaf in pytree.tree_leaves(value):
         if isinstance(leaf, torch.Tensor) and leaf.requires_grad:
-            weights = torch.linspace(0.5, 1.5, max(leaf.numel(), 1))[: leaf.numel()].reshape(leaf.shape)
+            weights = torch.linspace(0.5, 1.5, max(leaf.numel(), 1))[: leaf.numel()].reshape(
+                leaf.shape
+            )
             total = total + (leaf * weights).sum()
     return total

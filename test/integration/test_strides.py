@@ -14,7 +14,9 @@ INPUTS = {
     "every second": torch.randn(2, 4, 20, 20)[:, :, ::2, ::2],
     "offset": torch.randn(2 * 4 * 100 + 3)[3:].view(2, 4, 10, 10),
     "overlapping": torch.randn(2, 4, 19).unfold(2, 10, 1),
-    "odd stride of a unit dim": torch.randn(1, 4, 10, 10).as_strided((1, 4, 10, 10), (7, 100, 10, 1)),
+    "odd stride of a unit dim": torch.randn(1, 4, 10, 10).as_strided(
+        (1, 4, 10, 10), (7, 100, 10, 1)
+    ),
 }
 
 
@@ -40,7 +42,11 @@ def test_channels_last_model():
 def test_channels_last_training():
     """peers S5, S7."""
     model = nn.Sequential(
-        nn.ConvTranspose2d(4, 8, 3), nn.ReLU(), nn.Conv2d(8, 4, 3), nn.ReLU(), nn.ConvTranspose2d(4, 4, 3)
+        nn.ConvTranspose2d(4, 8, 3),
+        nn.ReLU(),
+        nn.Conv2d(8, 4, 3),
+        nn.ReLU(),
+        nn.ConvTranspose2d(4, 4, 3),
     ).to(memory_format=torch.channels_last)
     x = torch.randn(2, 4, 9, 9).to(memory_format=torch.channels_last).requires_grad_()
     check_training(model, x)

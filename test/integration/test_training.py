@@ -27,7 +27,9 @@ class Classifier(nn.Module):
 @pytest.mark.parametrize("training", [True, False])
 def test_gradients_equal_eager(training, fallback):
     model = Classifier().train(training)
-    check_training(model, torch.randn(2, 3, 16, 16, requires_grad=True), options={"fallback": fallback})
+    check_training(
+        model, torch.randn(2, 3, 16, 16, requires_grad=True), options={"fallback": fallback}
+    )
 
 
 def test_the_backward_graph_comes_to_the_backend():
@@ -45,10 +47,13 @@ def test_forward_convolutions_of_training_run_on_the_npu():
     assert on_npu.count("aten.convolution.default") == 2
 
 
-@pytest.mark.parametrize("make", [
-    lambda parameters: torch.optim.SGD(parameters, lr=0.05, momentum=0.9),
-    lambda parameters: torch.optim.AdamW(parameters, lr=0.01),
-])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda parameters: torch.optim.SGD(parameters, lr=0.05, momentum=0.9),
+        lambda parameters: torch.optim.AdamW(parameters, lr=0.01),
+    ],
+)
 def test_training_follows_eager(make):
     import copy
 
@@ -65,7 +70,9 @@ def test_training_follows_eager(make):
             loss.backward()
             optimizer.step()
             history.append(loss.item())
-    torch.testing.assert_close(torch.tensor(losses[0]), torch.tensor(losses[1]), rtol=2e-3, atol=2e-3)
+    torch.testing.assert_close(
+        torch.tensor(losses[0]), torch.tensor(losses[1]), rtol=2e-3, atol=2e-3
+    )
     assert losses[0][0] != losses[0][-1]
 
 

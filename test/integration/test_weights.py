@@ -10,7 +10,12 @@ from torch import nn
 
 def network() -> nn.Module:
     return nn.Sequential(
-        nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 8, 3), nn.Flatten(), nn.LazyLinear(5)
+        nn.Conv2d(3, 8, 3, padding=1),
+        nn.BatchNorm2d(8),
+        nn.ReLU(),
+        nn.Conv2d(8, 8, 3),
+        nn.Flatten(),
+        nn.LazyLinear(5),
     ).eval()
 
 
@@ -24,7 +29,9 @@ def running_statistics(model):
 
 
 def load_state_dict(model):
-    model.load_state_dict({k: v + 0.1 if v.is_floating_point() else v for k, v in model.state_dict().items()})
+    model.load_state_dict(
+        {k: v + 0.1 if v.is_floating_point() else v for k, v in model.state_dict().items()}
+    )
 
 
 def load_state_dict_by_assignment(model):

@@ -37,7 +37,6 @@ def test_source_reads_like_a_person_wrote_it():
         "    a, b = npu_0(x, w)\n"
         "    del w, b\n"
         "    (c,) = host_0(a, x)\n"
-        "    del a\n"
         "    return (c, None, c, x, 3)\n"
     )
 
