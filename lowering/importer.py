@@ -36,7 +36,13 @@ TO_LINALG = "builtin.module(torch-backend-to-linalg-on-tensors-backend-pipeline)
 _LINALG_LEVEL = frozenset({"builtin", "func", "linalg", "tensor", "arith", "math", "cf"})
 
 # torch-mlir's lowering of these crashes the process for 8-bit integers instead of failing
-_CONTRACTIONS = frozenset({"mm", "bmm", "addmm", "baddbmm", "matmul", "mv", "dot", "convolution"})
+_CRASHING_CALLS = frozenset(
+    {
+        *("mm", "bmm", "addmm", "baddbmm", "matmul", "mv", "dot"),
+        *("convolution", "convolution_backward"),
+        *("avg_pool1d", "avg_pool2d", "avg_pool3d", "_adaptive_avg_pool2d", "_adaptive_avg_pool3d"),
+    }
+)
 _CRASHING_DTYPES = frozenset({torch.int8, torch.uint8})
 
 
@@ -111,7 +117,7 @@ def _interface(retraced: Retraced, parameters: tuple[int, ...]) -> Interface:
 def _refuse_crashes(node: fx.Node) -> None:
     if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
         return
-    if node.target.overloadpacket.__name__ not in _CONTRACTIONS:
+    if node.target.overloadpacket.__name__ not in _CRASHING_CALLS:
         return
     dtypes = {
         arg.meta["val"].dtype
@@ -121,7 +127,7 @@ def _refuse_crashes(node: fx.Node) -> None:
     if dtypes & _CRASHING_DTYPES:
         raise RegionImportError(
             f"{node.target} on {', '.join(sorted(map(str, dtypes)))}: "
-            "8-bit integer contractions cannot be lowered",
+            "torch-mlir cannot lower it for 8-bit integers",
             operators=(str(node.target),),
             location=source_location(node),
         )

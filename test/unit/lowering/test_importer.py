@@ -151,10 +151,29 @@ def test_a_scalar_constant_can_be_used_twice():
         (F.conv2d, [(1, 2, 4, 4), (3, 2, 3, 3)]),
     ],
 )
-def test_eight_bit_contractions_are_refused_before_they_crash(function, shapes, dtype):
+def test_eight_bit_calls_are_refused_before_they_crash(function, shapes, dtype):
     error = refused(function, *(torch.ones(shape, dtype=dtype) for shape in shapes))
-    assert "8-bit integer contractions" in error.reason
+    assert "8-bit integers" in error.reason
     assert len(error.operators) == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments"),
+    [
+        (aten.avg_pool2d.default, [torch.ones(1, 2, 4, 4, dtype=torch.int8), [2, 2]]),
+        (
+            aten.convolution_backward.default,
+            [
+                *(torch.ones(1, c, 4, 4, dtype=torch.int8) for c in (3, 2)),
+                torch.ones(3, 2, 1, 1, dtype=torch.int8),
+                *([3], [1, 1], [0, 0], [1, 1], False, [0, 0], 1, [True, True, False]),
+            ],
+        ),
+    ],
+)
+def test_more_eight_bit_calls_are_refused(call, arguments):
+    with pytest.raises(RegionImportError, match="8-bit integers"):
+        import_graph(one_call(call, *arguments), decompositions={})
 
 
 def test_unknown_operators_are_named():
