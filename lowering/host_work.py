@@ -1,10 +1,9 @@
-"""Work that runs on the host although a user would expect it on the NPU, and how loudly to say so.
+"""Work that the host does instead of the NPU, and how loudly to say so.
 
-A rejected node is a *fallback* if its family of ops has an NPU lowering which refused this call (a
-dtype, a transposed convolution, a dynamic shape). It is *host work* if there is no NPU lowering for
-its op at all. Neither is a node that the user placed (`host_ops`, `min_region_macs`), a view, or a
-call so small that the NPU would return it anyway. Fallbacks are errors with strict=True; both are
-warned about once per cause.
+A rejected node is a fallback, whether its op has no NPU lowering or its lowering refused this call (a
+dtype, a transposed convolution, a dynamic shape). None is a node that the user placed (`host_ops`,
+`min_region_macs`), a view, or a call so small that the NPU would return it anyway. Fallbacks are
+errors with strict=True; without it there is one warning per cause.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from mlir_npu.lowering.macs import count_elements, count_macs
 from mlir_npu.lowering.partition import matches_op
 from mlir_npu.lowering.plan import PartitionPlan, Rejection
 from mlir_npu.lowering.support import explain_support
-from mlir_npu.lowering.support.rules import find_rule
 from mlir_npu.options import Options
 
 logger = logging.getLogger("mlir_npu.partition")
@@ -32,13 +30,11 @@ LISTED = 20  # causes in an error
 WARNED = 5  # causes in a warning
 
 
-def fallbacks(plan: PartitionPlan, options: Options) -> tuple[Rejection, ...]:
-    """Rejections of calls that the NPU path has a lowering for."""
-    return tuple(
-        rejection
-        for rejection, node in _expected_on_npu(plan, options)
-        if find_rule(node) is not None and explain_support(node) is not None
-    )
+def fallbacks(plan: PartitionPlan, options: Options) -> list[Rejection]:
+    """Rejections of calls that do work which nobody placed on the host."""
+    nodes = {node.name: node for node in plan.graph_module.graph.nodes}
+    pairs = ((rejection, nodes[rejection.node]) for rejection in plan.rejections)
+    return [rejection for rejection, node in pairs if _is_fallback(node, options)]
 
 
 def refuse_fallbacks(plan: PartitionPlan, options: Options) -> None:
@@ -50,8 +46,8 @@ def refuse_fallbacks(plan: PartitionPlan, options: Options) -> None:
     if len(causes) > LISTED:
         lines.append(f"  and {len(causes) - LISTED} more")
     raise StrictError(
-        f"strict=True, and {_ops(len(causes))} that the NPU has a lowering for would run on the "
-        "host; list them in host_ops to allow it:\n" + "\n".join(lines)
+        f"strict=True, and {_ops(len(causes))} would run on the host; "
+        "list them in host_ops to allow it:\n" + "\n".join(lines)
     )
 
 
@@ -60,9 +56,8 @@ def warn_of_host_work(plan: PartitionPlan, options: Options, kind: str) -> None:
     for rejection in plan.rejections:
         logger.info("%s: %s on the host: %s", kind, rejection.node, _line(rejection))
     groups: dict[str, list[Rejection]] = defaultdict(list)
-    for rejection, node in _expected_on_npu(plan, options):
-        if find_rule(node) is None or explain_support(node) is not None:
-            groups[_cause(rejection)].append(rejection)
+    for rejection in fallbacks(plan, options):
+        groups[_cause(rejection)].append(rejection)
     new = [group for cause, group in groups.items() if first_time(cause)]
     if not new:
         return
@@ -77,16 +72,11 @@ def warn_of_host_work(plan: PartitionPlan, options: Options, kind: str) -> None:
     )
 
 
-def _expected_on_npu(plan: PartitionPlan, options: Options) -> list[tuple[Rejection, fx.Node]]:
-    nodes = {node.name: node for node in plan.graph_module.graph.nodes}
-    pairs = [(rejection, nodes[rejection.node]) for rejection in plan.rejections]
-    return [
-        (rejection, node)
-        for rejection, node in pairs
-        if not any(matches_op(name, node) for name in options.host_ops)
-        and not is_view(node)
-        and _does_work(node, options.min_region_macs)
-    ]
+def _is_fallback(node: fx.Node, options: Options) -> bool:
+    if any(matches_op(name, node) for name in options.host_ops) or is_view(node):
+        return False
+    # a call that the NPU supports was returned for its size alone, which is the user's option
+    return explain_support(node) is not None and _does_work(node, options.min_region_macs)
 
 
 def _does_work(node: fx.Node, minimum: int) -> bool:

@@ -29,9 +29,9 @@ class Options:
     min_region_macs: int = 4096
     # ATen ops kept on the host, as "relu", "aten.relu" or "aten.relu.default".
     host_ops: tuple[str, ...] = ()
-    # Raise StrictError for every fallback: a call that the NPU has a lowering for but does not take
-    # (host_ops excepted), a region that does not compile, a part that Inductor does not compile.
-    # Ops without an NPU lowering run on the host as planned.
+    # Raise StrictError instead of falling back: for a call that would run on the host (but host_ops,
+    # views, and what is smaller than min_region_macs), a region that does not compile, a part that
+    # Inductor does not compile.
     strict: bool = False
     # Directory that receives, for each graph, the stitched source (inference_0.py) and the IR of
     # each part after every stage (inference_0/npu_0/00_import.mlir).

@@ -50,11 +50,19 @@ def test_a_fallback_is_warned_about_once(caplog):
     assert f"{__file__}:{Net.forward.__code__.co_firstlineno + 1}" in message
 
 
-def test_an_op_without_lowering_is_warned_about_and_not_refused(caplog):
+def test_an_op_without_lowering_is_warned_about_and_refused_by_strict(caplog):
+    reason = "there is no NPU lowering for aten.special_bessel_j0.default"
+
+    def program(x):
+        return torch.special.bessel_j0(x * 2)
+
     with caplog.at_level(logging.WARNING, logger="mlir_npu"), torch.no_grad():
-        compile_model(lambda x: torch.special.bessel_j0(x * 2), strict=True)(torch.randn(80, 80))
+        compile_model(program)(torch.randn(80, 80))
     (message,) = warnings_of(caplog)
-    assert "there is no NPU lowering for aten.special_bessel_j0.default" in message
+    assert reason in message
+    torch._dynamo.reset()
+    with pytest.raises(Exception, match=reason), torch.no_grad():
+        compile_model(program, strict=True)(torch.randn(80, 80))
 
 
 def test_full_offload_warns_of_nothing(caplog):
@@ -73,7 +81,7 @@ def test_what_is_too_small_or_asked_for_is_no_fallback(caplog):
 
 def test_strict_refuses_what_the_npu_should_take():
     with (
-        pytest.raises(Exception, match="1 op that the NPU has a lowering for would run"),
+        pytest.raises(Exception, match="1 op would run on the host"),
         torch.no_grad(),
     ):
         compile_model(Net().eval(), strict=True)(X)
@@ -85,9 +93,12 @@ def test_strict_refuses_what_the_npu_should_take():
         compile_model(half, strict=True)(X.to(torch.bfloat16))
 
 
-def test_strict_training_needs_no_exceptions_for_the_backward():
+def test_strict_training_lists_what_the_host_does():
     model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 22 * 22, 4))
-    check_training(model, X.clone(), options={"strict": True})
+    allowed = ["convolution_backward", "threshold_backward"]
+    check_training(model, X.clone(), options={"strict": True, "host_ops": allowed})
+    with pytest.raises(Exception, match="there is no NPU lowering for aten.convolution_backward"):
+        compile_model(model, strict=True)(X).sum().backward()
 
 
 def test_an_internal_error_loses_nothing(monkeypatch, caplog):
@@ -105,6 +116,7 @@ def test_an_internal_error_loses_nothing(monkeypatch, caplog):
 
 
 def test_without_a_compiler_inductor_parts_run_in_eager(monkeypatch, caplog):
+    import torch._inductor.codecache
     import torch._inductor.cpp_builder as cpp_builder
 
     def missing(*_):
@@ -124,7 +136,12 @@ def test_without_a_compiler_inductor_parts_run_in_eager(monkeypatch, caplog):
                 pytest.raises(Exception, match="does not compile with fallback='inductor'"),
                 torch.no_grad(),
             ):
-                compile_model(lambda x: program(x) + 1, fallback="inductor", strict=True)(X)
+                compile_model(
+                    lambda x: program(x) + 1,
+                    fallback="inductor",
+                    strict=True,
+                    host_ops=["special_bessel_j0"],
+                )(X)
     assert any(
         "not in inductor" in message and "InvalidCxxCompiler" in message
         for message in warnings_of(caplog)
