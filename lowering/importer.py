@@ -73,7 +73,10 @@ def import_retraced(retraced: Retraced, parameters: Set[str] = frozenset()) -> I
         _refuse_crashes(node)
     context = make_context()
     with context, ir.Location.unknown():
-        importer = fx_importer()(context=context, graph_node_importer_cls=_node_importer())
+        # config_check logs through the root logger, which would set up logging for the user
+        importer = fx_importer()(
+            context=context, config_check=False, graph_node_importer_cls=_node_importer()
+        )
         try:
             importer.import_stateless_graph(retraced.graph_module.graph, func_name="main")
         except (NotImplementedError, TypeError, RuntimeError, AssertionError) as error:

@@ -159,9 +159,22 @@ def _build_plan(graph: UnitGraph, stages: list[int]) -> PartitionPlan:
         results=results,
         rejections=tuple(
             Rejection(node.name, str(node.target), reason, source_location(node))
-            for node, reason in graph.reasons.items()
+            for node, reason in (graph.reasons | _host_views(graph, parts)).items()
         ),
     )
+
+
+def _host_views(graph: UnitGraph, parts: list[Part]) -> dict[fx.Node, str]:
+    """Supported views that only host parts hold, with the reason."""
+    held: dict[str, set[str]] = {"host": set(), "npu": set()}
+    for part in parts:
+        held[part.place] |= {node.name for node in part.graph_module.graph.nodes if _is_call(node)}
+    names = held["host"] - held["npu"]
+    return {
+        node: "it is a view: the host makes it where it is read or returned, without moving data"
+        for node in graph.graph_module.graph.nodes
+        if node.name in names and node not in graph.reasons
+    }
 
 
 def _is_call(node: fx.Node) -> bool:

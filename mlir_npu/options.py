@@ -43,7 +43,7 @@ class Options:
     def parse(options: Mapping[str, Any] | None = None, mode: str | None = None) -> Options:
         """Checked options from what torch.compile hands over. Raises OptionsError."""
         if mode is not None and mode not in MODES:
-            raise OptionsError(f"mode must be one of {', '.join(map(repr, MODES))}, got {mode!r}")
+            raise OptionsError(f"mode must be None or {' or '.join(map(repr, MODES))}, got {mode!r}")
         if options is not None and not isinstance(options, Mapping):
             raise OptionsError(f"options must be a dict, got {options!r}")
         known = {field.name for field in fields(Options)}
@@ -118,6 +118,10 @@ def _directory(key: str, value: Any) -> str | None:
         raise OptionsError(f"option {key!r} must be a path, got {value!r}")
     if Path(value).exists() and not Path(value).is_dir():
         raise OptionsError(f"option {key!r}: {value} exists and is not a directory")
+    try:
+        Path(value).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OptionsError(f"option {key!r}: cannot make {value}: {error.strerror}") from None
     return str(value)
 
 

@@ -47,7 +47,10 @@ find_python() {
     local candidate
     for candidate in ${PYTHON:+"$PYTHON"} python3 python3.13 python3.12 python3.11 python; do
         if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
-            command -v "$candidate"
+            # an activated environment may be the one that is about to be made anew: what it was made from
+            "$candidate" -c 'import os, sys
+base = os.path.join(sys.base_prefix, "bin", "python%d.%d" % sys.version_info[:2])
+print(base if sys.prefix != sys.base_prefix and os.path.exists(base) else sys.executable)'
             return
         fi
         [ "$candidate" != "${PYTHON:-}" ] || die "PYTHON=$PYTHON is not Python 3.11 or newer"
@@ -56,9 +59,9 @@ find_python() {
 }
 
 make_venv() {
-    rm -rf "$venv"
     "$base_python" -c 'import ensurepip, venv' 2>/dev/null || die \
         "$base_python has no venv module; install it (Debian, Ubuntu: the package python3-venv)"
+    rm -rf "$venv"
     step "making a virtual environment in $venv ($("$base_python" --version))" \
         "$base_python" -m venv "$venv"
 }

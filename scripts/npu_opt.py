@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -19,7 +20,12 @@ def main(arguments: list[str] | None = None) -> int:
         _list_passes()
         return 0
     try:
-        return _run(parsed)
+        code = _run(parsed)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # whoever reads our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except (OSError, UnicodeDecodeError, PipelineError, TargetError) as error:
         print(f"npu-opt: error: {error}", file=sys.stderr)
         return 2

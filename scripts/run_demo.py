@@ -101,7 +101,7 @@ def tones_table(trial: Trial) -> Table:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    names = {network.name.lower(): network for network in zoo.NETWORKS}
+    names = {network.name.lower().split()[0]: network for network in zoo.NETWORKS}
     parser = argparse.ArgumentParser(prog="scripts/demo", description=__doc__.split("\n")[0])
     parser.add_argument(
         "--network",

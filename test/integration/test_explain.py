@@ -132,3 +132,10 @@ def test_text_of_parts(explanation):
     assert "33.8 %" in text, "share of the multiply-accumulates"
     tables = text.split("# graph 0, as Python")[0]
     assert max(map(len, tables.splitlines())) <= 120
+
+
+def test_views_that_the_host_makes_have_a_reason():
+    conv = nn.Conv2d(3, 8, 3).eval()
+    explanation = mlir_npu.explain(lambda x: conv(x)[:, :6], torch.randn(1, 3, 16, 16))
+    (rejection,) = explanation.graphs[0].rejections
+    assert rejection.op == "aten.slice.Tensor" and "it is a view" in rejection.reason

@@ -50,3 +50,14 @@ def test_the_variable_shows_parts_and_source_on_stderr():
     assert "[mlir_npu.graph] INFO: inference: host_0 on " in done.stderr
     assert "def inference(args):" in done.stderr
     assert "[mlir_npu.partition]" not in done.stderr.replace("WARNING", "")
+
+
+def test_compiling_leaves_the_root_logger_alone():
+    code = """
+import logging, torch
+with torch.no_grad():
+    torch.compile(torch.nn.Conv2d(3, 8, 3).eval(), backend="mlir_npu")(torch.randn(1, 3, 16, 16))
+print(logging.root.handlers)
+"""
+    result = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert result.stdout.strip() == "[]"

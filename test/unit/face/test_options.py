@@ -55,7 +55,7 @@ def test_bad_options(options, message):
 
 
 def test_bad_mode():
-    with pytest.raises(OptionsError, match="mode must be one of 'default', got 'max-autotune'"):
+    with pytest.raises(OptionsError, match="mode must be None or 'default', got 'max-autotune'"):
         Options.parse(mode="max-autotune")
 
 
@@ -64,3 +64,10 @@ def test_dump_dir_must_not_be_a_file(tmp_path):
     file.write_text("")
     with pytest.raises(OptionsError, match="is not a directory"):
         Options.parse({"dump_dir": str(file)})
+
+
+def test_dump_dir_must_be_possible(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(OptionsError, match="option 'dump_dir': cannot make"):
+        Options.parse({"dump_dir": str(file / "below")})
