@@ -42,8 +42,8 @@ _ON_DEMAND = {
 
 _LOAD_LOCK = threading.Lock()
 
-# Whenever an op or attribute of a dialect becomes a Python object, the bindings look for a module of
-# that dialect and remember only that they found one: without it they search the import path each time.
+# Whenever an op or attribute becomes a Python object, the bindings look for a module of its dialect
+# and remember only that they found one: without it they would search the import path each time.
 sys.modules.setdefault("torch_mlir.dialects.npu", types.ModuleType("torch_mlir.dialects.npu"))
 
 

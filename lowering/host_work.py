@@ -1,9 +1,9 @@
 """Work that the host does instead of the NPU, and how loudly to say so.
 
-A rejected node is a fallback, whether its op has no NPU lowering or its lowering refused this call (a
-dtype, a transposed convolution, a dynamic shape). None is a node that the user placed (`host_ops`,
-`min_region_macs`), a view, or a call so small that the NPU would return it anyway. Fallbacks are
-errors with strict=True; without it there is one warning per cause.
+A rejected node is a fallback, whether its op has no NPU lowering or its lowering refused this call
+(a dtype, a transposed convolution, a dynamic shape). None is a node that the user placed
+(`host_ops`, `min_region_macs`), a view, or a call so small that the NPU would return it anyway.
+Fallbacks are errors with strict=True; without it there is one warning per cause.
 """
 
 from __future__ import annotations

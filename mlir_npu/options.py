@@ -29,9 +29,9 @@ class Options:
     min_region_macs: int = 4096
     # ATen ops kept on the host, as "relu", "aten.relu" or "aten.relu.default".
     host_ops: tuple[str, ...] = ()
-    # Raise StrictError instead of falling back: for a call that would run on the host (but host_ops,
-    # views, and what is smaller than min_region_macs), a region that does not compile, a part that
-    # Inductor does not compile.
+    # Raise StrictError instead of falling back: for a call that would run on the host (but
+    # host_ops, views, and what is smaller than min_region_macs), a region that does not compile, a
+    # part that Inductor does not compile.
     strict: bool = False
     # Directory that receives, for each graph, the stitched source (inference_0.py) and the IR of
     # each part after every stage (inference_0/npu_0/00_import.mlir).
@@ -43,7 +43,8 @@ class Options:
     def parse(options: Mapping[str, Any] | None = None, mode: str | None = None) -> Options:
         """Checked options from what torch.compile hands over. Raises OptionsError."""
         if mode is not None and mode not in MODES:
-            raise OptionsError(f"mode must be None or {' or '.join(map(repr, MODES))}, got {mode!r}")
+            valid = " or ".join(map(repr, MODES))
+            raise OptionsError(f"mode must be None or {valid}, got {mode!r}")
         if options is not None and not isinstance(options, Mapping):
             raise OptionsError(f"options must be a dict, got {options!r}")
         known = {field.name for field in fields(Options)}

@@ -3,8 +3,8 @@
 Each linalg op of a kernel gets buffers of its own memory space, allocated next to it: inputs are
 copied in before their first use, a tile that a reduction accumulates lives in acc, and the last
 value of every tile is copied out at the end of the block that produced it. A copy out of acc passes
-through sram. What only moves data from dram to dram stays as it is and becomes DMA in insert-dma: copies,
-transpositions, pads (a filled buffer with a copy into its interior).
+through sram. What only moves data from dram to dram stays as it is and becomes DMA in insert-dma:
+copies, transpositions, pads (a filled buffer with a copy into its interior).
 
 Before:
     linalg.fill outs(%out_tile);  linalg.generic {conv} ins(%x_tile, %w_tile) outs(%out_tile)

@@ -1,10 +1,10 @@
 """Replace the linalg ops of kernels by npu ops on tiles in sram and acc.
 
 Contractions and pools become their op; a generic with reductions becomes npu.reduce, an
-all-parallel one npu.drain if it reads acc and npu.eltwise otherwise; a fill becomes npu.fill, a copy
-out of acc a drain that changes nothing. A grouped convolution works on one group per tile and becomes
-a conv2d of views without the group dimension. Nothing linalg is left in a kernel, else an error says
-what.
+all-parallel one npu.drain if it reads acc and npu.eltwise otherwise; a fill becomes npu.fill, a
+copy out of acc a drain that changes nothing. A grouped convolution works on one group per tile and
+becomes a conv2d of views without the group dimension. Nothing linalg is left in a kernel, else an
+error says what.
 
 Before:
     linalg.generic {npu.op = "conv2d", npu.strides = ..., npu.dilations = ...}

@@ -3,7 +3,8 @@
 Buffers whose lives do not meet share memory (`analysis/memory_plan.py`); the plan is checked by the
 independent verifier and against the target's capacity, unless the scratchpad is a cache. The sram
 part of the scratchpad comes first, the acc part behind it. All kernels take a scratchpad of the
-same size, the largest, so that their callers pass one block on; `npu.memory` records what each one uses.
+same size, the largest, so that their callers pass one block on; `npu.memory` records what each one
+uses.
 
 Before:
     func.func private @k(%x: memref<64xf32>) attributes {npu.kernel = "eltwise"} {

@@ -17,7 +17,7 @@ def compile_model(model: Callable, **options: Any) -> Callable:
 
 
 def assert_same(actual: Any, expected: Any) -> None:
-    """Values within tolerance (NaN equal to NaN); dtype, shape and strides exactly; None stays None."""
+    """Values within tolerance, NaN equal to NaN; dtype, shape and strides exactly."""
     actual_leaves, actual_spec = pytree.tree_flatten(actual)
     expected_leaves, expected_spec = pytree.tree_flatten(expected)
     assert actual_spec == expected_spec
@@ -30,8 +30,10 @@ def assert_same(actual: Any, expected: Any) -> None:
         torch.testing.assert_close(ours, theirs, rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True)
 
 
-def check_inference(model: Callable, *inputs: Any, options: Mapping[str, Any] | None = None) -> Any:
-    """Compare one call under no_grad; in-place changes of the inputs too. Returns the compiled result."""
+def check_inference(
+    model: Callable, *inputs: Any, options: Mapping[str, Any] | None = None
+) -> Any:
+    """Compare one call under no_grad, and what it does to its inputs. Returns our result."""
     ours, theirs = copy.deepcopy(inputs), copy.deepcopy(inputs)
     compiled = compile_model(model, **(options or {}))
     with torch.no_grad():
@@ -45,7 +47,7 @@ def check_inference(model: Callable, *inputs: Any, options: Mapping[str, Any] | 
 def check_training(
     model: torch.nn.Module, *inputs: Any, options: Mapping[str, Any] | None = None
 ) -> None:
-    """Compare outputs, gradients of parameters and of inputs that ask for them, and buffers, of one step."""
+    """Compare one step: outputs, gradients of parameters and inputs, buffers."""
     theirs = copy.deepcopy(model)
     expected_inputs = copy.deepcopy(inputs)
     compiled = compile_model(model, **(options or {}))
@@ -57,7 +59,7 @@ def check_training(
         assert (ours.grad is None) == (other.grad is None), name
         if other.grad is not None:
             torch.testing.assert_close(
-                ours.grad, other.grad, rtol=1e-3, atol=1e-4, msg=lambda m: f"{name}: {m}"
+                ours.grad, other.grad, rtol=1e-3, atol=1e-4, msg=lambda m, name=name: f"{name}: {m}"
             )
     for ours, other in zip(model.buffers(), theirs.buffers()):
         torch.testing.assert_close(ours, other, rtol=RELATIVE, atol=ABSOLUTE)

@@ -1,4 +1,4 @@
-"""Options do what they say: host_ops, strict, dump_dir, num_threads, fallback, target; failures lose nothing."""
+"""Options do what they say: host_ops, strict, dump_dir, threads, fallback, target; no lost work."""
 
 import logging
 import re

@@ -1,4 +1,4 @@
-"""Every attribute of a convolution, through torch.compile: right, and on the NPU or refused with a reason."""
+"""Every attribute of a convolution: right, and on the NPU or refused with a reason."""
 
 import pytest
 import torch

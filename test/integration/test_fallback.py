@@ -1,4 +1,4 @@
-"""Nothing falls back silently: what a fallback is, who is told, what strict refuses, host engines."""
+"""Nothing falls back silently: what a fallback is, who is told, what strict refuses, engines."""
 
 import logging
 

@@ -62,7 +62,7 @@ def test_training_follows_eager(make):
     compiled = compile_model(model)
     optimizers = make(model.parameters()), make(twin.parameters())
     losses = [], []
-    for step in range(6):
+    for _ in range(6):
         x, y = torch.randn(4, 3, 16, 16), torch.randint(0, 10, (4,))
         for network, optimizer, history in zip((compiled, twin), optimizers, losses):
             optimizer.zero_grad()

@@ -23,7 +23,8 @@ def test_the_tools_do_not_load_torch():
 
 
 def test_every_public_name_exists():
-    code = "import mlir_npu; print([n for n in mlir_npu.__all__ if getattr(mlir_npu, n, None) is None])"
+    missing = "[n for n in mlir_npu.__all__ if getattr(mlir_npu, n, None) is None]"
+    code = f"import mlir_npu; print({missing})"
     assert run(code) == "[]"
 
 

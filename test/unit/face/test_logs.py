@@ -59,5 +59,7 @@ with torch.no_grad():
     torch.compile(torch.nn.Conv2d(3, 8, 3).eval(), backend="mlir_npu")(torch.randn(1, 3, 16, 16))
 print(logging.root.handlers)
 """
-    result = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    result = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    )
     assert result.stdout.strip() == "[]"

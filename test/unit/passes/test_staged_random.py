@@ -17,7 +17,9 @@ def divisors(extent: int) -> list[int]:
 
 @st.composite
 def windows(draw, image):
-    pair = lambda low, high: draw(st.tuples(st.integers(low, high), st.integers(low, high)))
+    def pair(low, high):
+        return draw(st.tuples(st.integers(low, high), st.integers(low, high)))
+
     window = k.Window(pair(1, 3), pair(1, 3), pair(1, 2), pair(0, 4), pair(0, 4))
     assume(min(window.output(image)) >= 1)
     return window

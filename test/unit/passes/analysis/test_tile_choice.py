@@ -3,9 +3,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_footprint import conv
 from hypothesis import given
 from hypothesis import strategies as st
+from test_footprint import conv
 
 from mlir_npu.passes.analysis import tile_choice
 from mlir_npu.passes.analysis.footprint import Access, KernelShape, Loop, footprint

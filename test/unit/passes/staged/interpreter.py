@@ -10,10 +10,10 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
-from staged.scalar import evaluate
 
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.kernels.walk import called, entry, functions, symbol
+from staged.scalar import evaluate
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 DTYPES = {"f32": np.float32, "i8": np.uint8}

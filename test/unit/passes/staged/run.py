@@ -4,14 +4,14 @@ from __future__ import annotations
 import ctypes
 
 import numpy as np
-from staged.interpreter import Buffer, Machine
-from staged.kernel_text import Kernel
 
 from mlir_npu.dialect.bindings import ExecutionEngine, ir, make_context
 from mlir_npu.dialect.target import Target, load_target, set_target
 from mlir_npu.passes.kernels.walk import argument_roles, entry, functions, symbol
 from mlir_npu.passes.pass_manager import run_pipeline
 from mlir_npu.passes.pipelines import run_stages
+from staged.interpreter import Buffer, Machine
+from staged.kernel_text import Kernel
 
 LLVM = (
     "func.func(refback-munge-memref-copy),buffer-deallocation-pipeline,"
