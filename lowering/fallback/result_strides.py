@@ -30,14 +30,13 @@ def with_promised_strides(results: Sequence[object], promised: Sequence[Strides]
 
 def _static_strides(node: object) -> Strides:
     value = node.meta.get("val") if isinstance(node, fx.Node) else None
-    if (
-        not isinstance(value, torch.Tensor)
-        or value.layout is not torch.strided
-        or not value.numel()
-    ):
+    if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
         return None
-    strides = value.stride()
-    return strides if all(isinstance(stride, int) for stride in strides) else None
+    shape, strides = value.shape, value.stride()
+    # asking a symbolic number anything would guard on it, which data-dependent ones refuse
+    if not all(isinstance(number, int) for number in (*shape, *strides)):
+        return None
+    return None if 0 in shape else strides
 
 
 def _restrided(result: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:

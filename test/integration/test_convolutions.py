@@ -78,7 +78,7 @@ def test_conv3d_is_right_and_explained():
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])
 def test_other_dtypes_run_on_the_host_with_a_reason(dtype):
-    """peers V8, D4."""
+    """peers V8, D1, D4."""
     model, x = nn.Conv2d(4, 8, 3, bias=False).to(dtype).eval(), torch.randn(1, 4, 9, 9, dtype=dtype)
     with torch.no_grad():
         explanation = mlir_npu.explain(model, x)

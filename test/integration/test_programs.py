@@ -185,3 +185,23 @@ def test_a_convolution_under_vmap_or_checkpoint():
     grads = torch.autograd.grad(compiled(x).sum(), x)
     expected = torch.autograd.grad(model(x).sum(), x)
     torch.testing.assert_close(grads, expected, rtol=1e-3, atol=1e-4)
+
+
+def test_indices_that_only_the_data_know():
+    """peers D6: nonzero inside of one dynamic graph, forward and backward, after a convolution."""
+    conv = nn.Conv2d(1, 4, 3, padding=1)
+
+    def model(x):
+        y = torch.relu(conv(x[None, None]))[0, 0]
+        found = (y > 0.1).nonzero()
+        picked = y[found[:, 0], found[:, 1]] * 2
+        return picked.sum(), picked.softmax(0).square().sum()
+
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        compiled = torch.compile(model, backend="mlir_npu", fullgraph=True, dynamic=True)
+        for size in (20, 30):
+            ours = torch.randn(size, size, requires_grad=True)
+            theirs = ours.detach().clone().requires_grad_()
+            sum(compiled(ours)).backward()
+            sum(model(theirs)).backward()
+            torch.testing.assert_close(ours.grad, theirs.grad, rtol=1e-3, atol=1e-4)

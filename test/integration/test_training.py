@@ -33,6 +33,7 @@ def test_gradients_equal_eager(training, fallback):
 
 
 def test_the_backward_graph_comes_to_the_backend():
+    """peers C10."""
     model = Classifier()
     with collect() as reports:
         compile_model(model)(torch.randn(2, 3, 16, 16)).sum().backward()

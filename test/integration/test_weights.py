@@ -1,4 +1,4 @@
-"""Weights changed after compiling take effect at the next call, however they are changed."""
+"""Weights changed after compiling take effect at the next call, whatever changed them: peers M8."""
 
 import copy
 
@@ -81,6 +81,7 @@ def test_a_change_takes_effect(change):
 
 
 def test_two_models_of_one_shape_keep_their_weights():
+    """peers K3."""
     first, second = network(), network()
     x = torch.randn(1, 3, 8, 8)
     with torch.no_grad():
