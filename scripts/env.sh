@@ -47,10 +47,10 @@ find_python() {
     local candidate
     for candidate in ${PYTHON:+"$PYTHON"} python3 python3.13 python3.12 python3.11 python; do
         if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
-            # an activated environment may be the one that is about to be made anew: what it was made from
+            # in an activated environment, perhaps the one about to be made anew: what it was made from
             "$candidate" -c 'import os, sys
 base = os.path.join(sys.base_prefix, "bin", "python%d.%d" % sys.version_info[:2])
-print(base if sys.prefix != sys.base_prefix and os.path.exists(base) else sys.executable)'
+print(base if os.path.exists(base) else sys.executable)'
             return
         fi
         [ "$candidate" != "${PYTHON:-}" ] || die "PYTHON=$PYTHON is not Python 3.11 or newer"
