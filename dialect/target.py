@@ -7,6 +7,7 @@ dumped module says for which machine it was scheduled and passes need no options
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from dataclasses import dataclass, fields, is_dataclass
 from importlib import resources
@@ -34,6 +35,11 @@ class Memory:
     def __post_init__(self):
         if self.alignment & (self.alignment - 1):
             raise ValueError(f"alignment must be a power of two, got {self.alignment}")
+        if self.alignment > self.bytes:
+            raise ValueError(
+                f"alignment must be at most the {self.bytes} bytes of the memory, "
+                f"got {self.alignment}"
+            )
 
 
 @dataclass(frozen=True)
@@ -45,12 +51,29 @@ class VectorUnit:
 
 
 @dataclass(frozen=True)
+class MacsPerCell:
+    """Multiply-accumulates of one cell of the matrix unit per cycle, by type of the factors."""
+
+    f32: int
+    f16: int
+    i8: int
+
+
+@dataclass(frozen=True)
 class MatrixUnit:
-    """rows x cols cells, each `macs_per_cell` f32 multiply-accumulates per cycle."""
+    """rows (input channels) x cols (output channels) cells, of `macs_per_cell` each."""
 
     rows: int
     cols: int
-    macs_per_cell: int
+    macs_per_cell: MacsPerCell
+
+    def rate(self, element_type: str) -> int:
+        """Multiply-accumulates per cell and cycle for factors of an MLIR type such as "f32".
+
+        Types of the same width go at the same rate; what is wider than f32 at that of f32.
+        """
+        rates = self.macs_per_cell
+        return {8: rates.i8, 16: rates.f16}.get(_width(element_type), rates.f32)
 
 
 @dataclass(frozen=True)
@@ -130,16 +153,30 @@ def set_target(module: ir.Operation, target: Target) -> None:
     module.attributes[ATTRIBUTE_NAME] = target.to_attribute(module.context)
 
 
+def _width(element_type: str) -> int:
+    digits = re.match(r"[a-z]+(\d+)", element_type)
+    return int(digits.group(1)) if digits else 32
+
+
 def _read(name_or_path: str) -> tuple[str, str]:
     if name_or_path in available_targets():
         file = resources.files("mlir_npu.dialect.targets") / f"{name_or_path}.toml"
         return file.read_text(), f"target '{name_or_path}'"
     path = Path(name_or_path)
     if path.suffix == ".toml" and path.is_file():
-        return path.read_text(), f"target file '{path}'"
+        return _text_of(path), f"target file '{path}'"
     near = difflib.get_close_matches(name_or_path, available_targets(), n=1)
     hint = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(available_targets())}"
     raise TargetError(f"no target is called '{name_or_path}' and no .toml file is there; {hint}")
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise TargetError(f"target file '{path}': it is not UTF-8 text: {error.reason}") from None
+    except OSError as error:
+        raise TargetError(f"target file '{path}': {error.strerror}") from None
 
 
 def _overlay(base: dict[str, Any], top: dict[str, Any]) -> dict[str, Any]:
@@ -171,7 +208,8 @@ def _from_table(table: dict[str, Any], kind: type, origin: str, prefix: str) -> 
 def _value(value: Any, kind: type, origin: str, key: str) -> Any:
     if is_dataclass(kind):
         if not isinstance(value, dict):
-            raise TargetError(f"{origin}: '{key}' must be a table, got {value!r}")
+            keys = ", ".join(field.name for field in fields(kind))
+            raise TargetError(f"{origin}: '{key}' must be a table of {keys}, got {value!r}")
         return _from_table(value, kind, origin, key + ".")
     if kind is int:
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST:

@@ -10,6 +10,8 @@ import pytest
 from mlir_npu.dialect import host_cpu
 from mlir_npu.dialect.bindings import ir, make_context
 from mlir_npu.dialect.target import (
+    MacsPerCell,
+    MatrixUnit,
     Target,
     TargetError,
     available_targets,
@@ -42,12 +44,22 @@ def test_every_shipped_target_loads_under_its_own_name():
 
 def test_edge_is_the_documented_machine():
     edge = load_target("edge")
-    assert (edge.matrix.rows, edge.matrix.cols, edge.matrix.macs_per_cell) == (16, 16, 1)
+    assert (edge.matrix.rows, edge.matrix.cols) == (16, 16)
+    assert edge.matrix.macs_per_cell == MacsPerCell(f32=1, f16=1, i8=4)
     assert (edge.sram.bytes, edge.acc.bytes) == (512 * 1024, 64 * 1024)
     assert edge.vector.lanes == 64
     dma = edge.dma
     assert (dma.channels, dma.setup_cycles, dma.bytes_per_cycle, dma.max_rank) == (1, 100, 32, 4)
     assert edge.clock_hz == 1_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("element_type", "rate"),
+    [("f32", 1), ("f64", 1), ("i32", 1), ("index", 1), ("f16", 2), ("bf16", 2), ("i8", 4)]
+    + [("ui8", 4), ("f8E4M3FN", 4)],
+)
+def test_a_rate_goes_by_the_width_of_the_type(element_type, rate):
+    assert MatrixUnit(4, 4, MacsPerCell(f32=1, f16=2, i8=4)).rate(element_type) == rate
 
 
 @pytest.mark.parametrize("name", ["edge", "host", "nano", "small"])
@@ -92,10 +104,38 @@ def test_a_bad_attribute_is_a_target_error(text, message):
             "lanes = 0",
             "'vector.lanes' must be an integer in [1, 1099511627776], got 0",
         ),
-        ("lanes = 8", "lanes = -8", "got -8"),
-        ("lanes = 8", "lanes = 8.5", "got 8.5"),
-        ("lanes = 8", "lanes = true", "got True"),
+        (
+            "lanes = 8",
+            "lanes = -8",
+            "'vector.lanes' must be an integer in [1, 1099511627776], got -8",
+        ),
+        (
+            "lanes = 8",
+            "lanes = 8.5",
+            "'vector.lanes' must be an integer in [1, 1099511627776], got 8",
+        ),
+        ("lanes = 8", "lanes = true", "must be an integer in [1, 1099511627776], got True"),
+        ("lanes = 8", 'lanes = "8"', "must be an integer in [1, 1099511627776], got '8'"),
+        ("lanes = 8", "lanes = inf", "must be an integer in [1, 1099511627776], got inf"),
+        (
+            "lanes = 8",
+            "lanes = 1_099_511_627_777",
+            "'vector.lanes' must be an integer in [1, 1099511627776], got 1099511627777",
+        ),
         ("alignment = 64", "alignment = 48", "sram.alignment must be a power of two, got 48"),
+        (
+            "alignment = 64",
+            "alignment = 1_048_576",
+            "sram.alignment must be at most the 524288 bytes of the memory, got 1048576",
+        ),
+        ("i8 = 1", "i8 = 0", "'matrix.macs_per_cell.i8' must be an integer in [1, 1099511627776]"),
+        ("i8 = 1", "", "missing key 'matrix.macs_per_cell.i8'"),
+        ("i8 = 1", "i9 = 1", "unknown key 'matrix.macs_per_cell.i9'; known: f32, f16, i8"),
+        (
+            "[matrix.macs_per_cell]\nf32 = 1\nf16 = 1\ni8 = 1",
+            "macs_per_cell = 1",
+            "'matrix.macs_per_cell' must be a table of f32, f16, i8, got 1",
+        ),
         ("cached = true", "cached = 1", "'cached' must be true or false, got 1"),
         ('name = "avx2"', "name = 2", "'name' must be text, got 2"),
         ("cores = 2", "cores = 2\nacc = 3", "Cannot"),
@@ -115,7 +155,14 @@ def test_a_table_cannot_be_a_number(tmp_path):
     head, _, tail = text.partition("[sram]")
     path = tmp_path / "flat.toml"
     path.write_text(f"sram = 3\n{head}{tail.partition('[acc]')[1]}{tail.partition('[acc]')[2]}")
-    with pytest.raises(TargetError, match="'sram' must be a table, got 3"):
+    with pytest.raises(TargetError, match="'sram' must be a table of bytes, alignment, got 3"):
+        load_target(path)
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path):
+    path = tmp_path / "binary.toml"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(TargetError, match=f"target file '{path}': it is not UTF-8 text"):
         load_target(path)
 
 
