@@ -9,19 +9,25 @@ SPACES = (DRAM, SRAM, ACC)
 
 
 class SpaceAttr(Npu.Attribute, name="space"):
-    """Memory that a buffer lives in. A memref without a memory space is in dram."""
+    """The memory of a buffer: `dram`, `sram` (scratchpad) or `acc` (accumulators).
+
+    The memory space of a memref type. A memref without one is in dram.
+    """
 
     space: ir.StringAttr
 
 
 class TargetAttr(Npu.Attribute, name="target"):
-    """The resolved target machine, written by `Target.to_attribute`."""
+    """The machine that a module is compiled for: the attribute `npu.target` of the module.
+
+    It has the keys of the target file, detected values filled in; `Target.to_attribute` writes it.
+    """
 
     properties: ir.DictAttr
 
 
 class TokenType(Npu.Type, name="token"):
-    """One move in flight."""
+    """One move in flight: made by npu.dma_start, consumed by npu.dma_wait."""
 
 
 class DenseArrayAttr(ir.DenseI64ArrayAttr):

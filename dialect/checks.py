@@ -16,9 +16,12 @@ DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 
 def check_memref(op: ir.OpView, value: ir.Value, name: str, rank: int | None = None) -> bool:
-    """`value` is a memref in a known memory, of the given rank."""
+    """`value` is a memref of numbers in a known memory, of the given rank."""
     if not isinstance(value.type, ir.MemRefType):
         return error(op, f"{name} must be a memref, got {value.type}")
+    element = ir.MemRefType(value.type).element_type
+    if not isinstance(element, ir.IntegerType | ir.FloatType):
+        return error(op, f"{name} must hold integers or floats, got {element}")
     if space_of(value.type) not in SPACES:
         memories = ", ".join(SPACES)
         return error(

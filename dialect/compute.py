@@ -22,9 +22,18 @@ POOL_KINDS = ("max", "sum")
 
 
 class Conv2DOp(TileOp, name="conv2d", traits=[AccumulateEffects]):
-    """accumulator[n,y,x,ko,ki] += input[n, y*sy + r*dy, x*sx + s*dx, c] * weights[ko,r,s,c,ki].
+    """Convolve a tile and add the result to the accumulators.
 
-    Summed over r, s, c; output channels are split into ko blocks of ki.
+        accumulator[n, y, x, ko, ki] +=
+            sum over r, s, c: input[n, y*sy + r*dy, x*sx + s*dx, c] * weights[ko, r, s, c, ki]
+
+    Shapes: input N x H x W x C, weights KO x R x S x C x KI, accumulator N x OY x OX x KO x KI;
+    (sy, sx) = `strides`, (dy, dx) = `dilations`. Output channel k stands at ko = k / KI,
+    ki = k mod KI. The input holds the halo: H >= (OY - 1)*sy + (R - 1)*dy + 1, W alike; what
+    lies beyond is not read. There is no padding here: the move that brought the tile made it.
+    Element types: input and weights have one type T; the accumulator has T, or f32 for f16 and
+    bf16, i32 for i8. Products and sums are made in the accumulator's type, in any order.
+    Unit: matrix. Every move into input or weights has been waited for before the op.
     """
 
     input: ext.Operand[Any]
@@ -51,7 +60,16 @@ class Conv2DOp(TileOp, name="conv2d", traits=[AccumulateEffects]):
 
 
 class DepthwiseConv2DOp(TileOp, name="depthwise_conv2d", traits=[AccumulateEffects]):
-    """accumulator[n,y,x,c] += input[n, y*sy + r*dy, x*sx + s*dx, c] * weights[r,s,c] over r, s."""
+    """Convolve every channel of a tile with a filter of its own and add to the accumulators.
+
+        accumulator[n, y, x, c] +=
+            sum over r, s: input[n, y*sy + r*dy, x*sx + s*dx, c] * weights[r, s, c]
+
+    Shapes: input N x H x W x C, weights R x S x C, accumulator N x OY x OX x C; (sy, sx) =
+    `strides`, (dy, dx) = `dilations`. Halo, padding and element types are those of npu.conv2d.
+    Unit: vector, which reaches the accumulators for this op. Every move into input or weights
+    has been waited for before the op.
+    """
 
     input: ext.Operand[Any]
     weights: ext.Operand[Any]
@@ -76,7 +94,15 @@ class DepthwiseConv2DOp(TileOp, name="depthwise_conv2d", traits=[AccumulateEffec
 
 
 class MatmulOp(TileOp, name="matmul", traits=[AccumulateEffects]):
-    """accumulator[m,no,ni] += lhs[m,c] * rhs[no,c,ni], summed over c."""
+    """Multiply two matrix tiles and add the product to the accumulators.
+
+        accumulator[m, no, ni] += sum over c: lhs[m, c] * rhs[no, c, ni]
+
+    Shapes: lhs M x C, rhs NO x C x NI, accumulator M x NO x NI. Column n of the product stands
+    at no = n / NI, ni = n mod NI. Element types are those of npu.conv2d, lhs and rhs in the
+    place of input and weights. Unit: matrix. Every move into lhs or rhs has been waited for
+    before the op.
+    """
 
     lhs: ext.Operand[Any]
     rhs: ext.Operand[Any]
@@ -100,9 +126,17 @@ class MatmulOp(TileOp, name="matmul", traits=[AccumulateEffects]):
 
 
 class Pool2DOp(TileOp, name="pool2d", traits=[AccumulateEffects]):
-    """accumulator[n,y,x,c] = kind(accumulator[n,y,x,c], input[n, y*sy + r*dy, x*sx + s*dx, c]).
+    """Reduce windows of a tile into the accumulators, by maximum or sum.
 
-    For every r, s of the window; kind is "max" or "sum".
+        accumulator[n, y, x, c] = kind(accumulator[n, y, x, c],
+            input[n, y*sy + r*dy, x*sx + s*dx, c])    for all r < R, s < S
+
+    Shapes: input N x H x W x C, accumulator N x OY x OX x C; (R, S) = `window`, (sy, sx) =
+    `strides`, (dy, dx) = `dilations`; `kind` is "max" or "sum". The halo is that of npu.conv2d.
+    Padding is the neutral element, made by the move; an average is a sum that the drain scales.
+    "max" gives NaN if one of the values is NaN. Element types: those of npu.conv2d, without
+    weights. Unit: vector, which reaches the accumulators for this op. Every move into input has
+    been waited for before the op.
     """
 
     input: ext.Operand[Any]

@@ -83,8 +83,15 @@ def _check_bounds(
 ) -> bool:
     for number, (shape, indexing_map) in enumerate(zip(shapes, maps)):
         for position, (extent, result) in enumerate(zip(shape, indexing_map.results)):
-            last = _largest(result, extents)
-            if extent != DYNAMIC and last is not None and last >= extent:
+            reached = _reached(result, extents)
+            if reached is None:
+                continue
+            first, last = reached
+            if first < 0:
+                return error(
+                    op, f"dimension {position} of operand {number}: {result} goes down to {first}"
+                )
+            if extent != DYNAMIC and last >= extent:
                 return error(
                     op,
                     f"operand {number} has extent {extent} in dimension {position}, "
@@ -93,18 +100,19 @@ def _check_bounds(
     return True
 
 
-def _largest(expression: ir.AffineExpr, extents: dict[int, int]) -> int | None:
-    """Largest value of sums and non-negative multiples over all iterations; None if unknown."""
+def _reached(expression: ir.AffineExpr, extents: dict[int, int]) -> tuple[int, int] | None:
+    """Smallest and largest value of sums and products over all iterations; None if unknown."""
     if isinstance(expression, ir.AffineConstantExpr):
-        return expression.value
+        return expression.value, expression.value
     if isinstance(expression, ir.AffineDimExpr):
         extent = extents[expression.position]
-        return None if extent == DYNAMIC else extent - 1
+        return None if extent == DYNAMIC else (0, extent - 1)
     if not isinstance(expression, ir.AffineAddExpr | ir.AffineMulExpr):
         return None
-    left, right = _largest(expression.lhs, extents), _largest(expression.rhs, extents)
+    left, right = _reached(expression.lhs, extents), _reached(expression.rhs, extents)
     if left is None or right is None:
         return None
     if isinstance(expression, ir.AffineAddExpr):
-        return left + right
-    return left * right if min(left, right) >= 0 else None
+        return left[0] + right[0], left[1] + right[1]
+    products = [one * other for one in left for other in right]
+    return min(products), max(products)

@@ -22,7 +22,7 @@ SCALAR_DIALECTS = ("arith", "math")
 
 
 class YieldOp(TileOp, name="yield", traits=[ir.IsTerminatorTrait]):
-    """Ends the region of a vector-unit op with the new output element."""
+    """End the region of a vector-unit op with the new element of its output."""
 
     values: Sequence[ext.Operand[Any]]
 
@@ -34,7 +34,19 @@ class YieldOp(TileOp, name="yield", traits=[ir.IsTerminatorTrait]):
 
 
 class EltwiseOp(SlottedOp, name="eltwise", traits=[OverwriteEffects]):
-    """output[map(i)] = region(inputs[map(i)]...) for every i; all dimensions are parallel."""
+    """Compute every element of a tile from the elements of others.
+
+        output[map_out(i)] = body(inputs[0][map_0(i)], inputs[1][map_1(i)], ...)    for every i
+
+    i runs over the iteration space: a dimension has the extent of the operands that it indexes
+    directly. `indexing_maps` has a map per operand, the output's last and a permutation, so that
+    each element is written once. An input's map may leave dimensions out (broadcast), permute
+    and scale them. The body has a block argument per operand, of its element type; the last one,
+    the old output, has no use. It holds arith and math ops on scalars, may use scalars from
+    outside, and ends in npu.yield. An input may be the output itself if their maps are equal.
+    Element types: any, also different ones; the body converts. Unit: vector. Every move into an
+    input, and every move out of the output, has been waited for before the op.
+    """
 
     inputs: Sequence[ext.Operand[Any]]
     output: ext.Operand[Any]
@@ -50,6 +62,7 @@ class EltwiseOp(SlottedOp, name="eltwise", traits=[OverwriteEffects]):
             )
             and check_indexing(self, operands)
             and _check_output_is_covered(self)
+            and _check_in_place(self)
         )
 
     def verify_region_invariants(self) -> bool:
@@ -57,7 +70,16 @@ class EltwiseOp(SlottedOp, name="eltwise", traits=[OverwriteEffects]):
 
 
 class ReduceOp(SlottedOp, name="reduce", traits=[AccumulateEffects]):
-    """output[map(i)] = region(inputs[map(i)]..., output[map(i)]) for every i."""
+    """Fold elements of tiles into the elements of another.
+
+        output[map_out(i)] = body(inputs[0][map_0(i)], ..., output[map_out(i)])    for every i
+
+    `iterator_types` names each dimension of i: "parallel" ones index the output, "reduction" ones
+    do not, and are visited in any order. The output holds the initial value before (npu.fill).
+    Maps and body are those of npu.eltwise, but that the last block argument is the value so far.
+    A window, out * stride + tap, is a map with a sum. Unit: vector, which reaches acc for an
+    output there. Every move into an input or the output has been waited for before the op.
+    """
 
     inputs: Sequence[ext.Operand[Any]]
     output: ext.Operand[Any]
@@ -78,6 +100,24 @@ class ReduceOp(SlottedOp, name="reduce", traits=[AccumulateEffects]):
             )
             and _check_operand(self, self.output, "output", SRAM, ACC)
             and check_indexing(self, operands, len(self.iterator_types))
+            and self._check_iterators()
+            and _check_in_place(self)
+        )
+
+    def _check_iterators(self) -> bool:
+        """Parallel dimensions, and they alone, tell the elements of the output apart."""
+        output_map = self.indexing_maps[len(self.indexing_maps) - 1].value
+        kinds = [kind.value for kind in self.iterator_types]
+        parallel = [i for i, kind in enumerate(kinds) if kind == "parallel"]
+        indices = [e for e in output_map.results if not isinstance(e, ir.AffineConstantExpr)]
+        direct = [e.position for e in indices if isinstance(e, ir.AffineDimExpr)]
+        if sorted(direct) == parallel and len(direct) == len(indices):
+            return True
+        listed = ", ".join(f"d{i}" for i in parallel) or "no dimension"
+        return error(
+            self,
+            f"the indexing map of the output must use {listed}, the parallel ones of {kinds}, "
+            f"once each, got {output_map}",
         )
 
     def verify_region_invariants(self) -> bool:
@@ -85,7 +125,14 @@ class ReduceOp(SlottedOp, name="reduce", traits=[AccumulateEffects]):
 
 
 class DrainOp(SlottedOp, name="drain", traits=[OverwriteEffects]):
-    """output[map(i)] = region(accumulator[map(i)], inputs[map(i)]...): the way out of acc."""
+    """Bring accumulators to the scratchpad, through an epilogue: bias, residual, activation, cast.
+
+        output[map_out(i)] = body(accumulator[map_acc(i)], inputs[0][map_0(i)], ...)    for every i
+
+    The only way out of acc. Maps and body are those of npu.eltwise, the accumulator in front of the
+    inputs. Unit: vector; it starts when the matrix unit has written the accumulator. Every move
+    into an input, and every move out of the output, has been waited for before the op.
+    """
 
     accumulator: ext.Operand[Any]
     inputs: Sequence[ext.Operand[Any]]
@@ -104,6 +151,7 @@ class DrainOp(SlottedOp, name="drain", traits=[OverwriteEffects]):
             )
             and check_indexing(self, operands)
             and _check_output_is_covered(self)
+            and _check_in_place(self)
         )
 
     def verify_region_invariants(self) -> bool:
@@ -120,6 +168,20 @@ def _check_output_is_covered(op: ir.OpView) -> bool:
     if output_map.is_permutation:
         return True
     return error(op, f"the indexing map of the output must be a permutation, got {output_map}")
+
+
+def _check_in_place(op: ir.OpView) -> bool:
+    """An input that is the output is read where it is written."""
+    *inputs, output = list(op.operands)
+    *maps, output_map = [item.value for item in op.indexing_maps]
+    for number, (value, indexing_map) in enumerate(zip(inputs, maps)):
+        if value == output and indexing_map != output_map:
+            return error(
+                op,
+                f"operand {number} is the output, so its indexing map must be {output_map}, "
+                f"got {indexing_map}",
+            )
+    return True
 
 
 def _check_body(op: ir.OpView) -> bool:

@@ -288,3 +288,13 @@ func.func @pool_halo(%x: memref<1x8x9x8xf32, #sram>, %a: memref<1x4x4x8xf32, #ac
     : (memref<1x8x9x8xf32, #sram>, memref<1x4x4x8xf32, #acc>) -> ()
   return
 }
+
+// -----
+
+#sram = #npu.space<"sram">
+#acc = #npu.space<"acc">
+func.func @matmul_of_vectors(%x: memref<4x8xvector<4xf32>, #sram>, %w: memref<3x8x16xvector<4xf32>, #sram>, %a: memref<4x3x16xvector<4xf32>, #acc>) {
+  // expected-error @below {{'npu.matmul' op lhs must hold integers or floats, got vector<4xf32>}}
+  "npu.matmul"(%x, %w, %a) : (memref<4x8xvector<4xf32>, #sram>, memref<3x8x16xvector<4xf32>, #sram>, memref<4x3x16xvector<4xf32>, #acc>) -> ()
+  return
+}

@@ -522,3 +522,80 @@ func.func @yield_outside() {
   // expected-error @below {{'npu.yield' op must be inside npu.eltwise, npu.reduce, npu.drain, is inside 'func.func'}}
   "npu.yield"() : () -> ()
 }
+
+// -----
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+#sram = #npu.space<"sram">
+func.func @reduce_parallel_dimension_is_lost(%x: memref<4x8xf32, #sram>, %o: memref<4xf32, #sram>) {
+  // expected-error @below {{'npu.reduce' op the indexing map of the output must use d0, d1, the parallel ones of ['parallel', 'parallel'], once each, got (d0, d1) -> (d0)}}
+  "npu.reduce"(%x, %o) ({
+  ^bb0(%v: f32, %old: f32):
+    %s = arith.addf %v, %old : f32
+    "npu.yield"(%s) : (f32) -> ()
+  }) {indexing_maps = [#id, #row], iterator_types = ["parallel", "parallel"], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>}
+    : (memref<4x8xf32, #sram>, memref<4xf32, #sram>) -> ()
+  return
+}
+
+// -----
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#sram = #npu.space<"sram">
+func.func @reduce_reduction_dimension_is_kept(%x: memref<4x8xf32, #sram>, %o: memref<4x8xf32, #sram>) {
+  // expected-error @below {{'npu.reduce' op the indexing map of the output must use d0, the parallel ones of ['parallel', 'reduction'], once each, got (d0, d1) -> (d0, d1)}}
+  "npu.reduce"(%x, %o) ({
+  ^bb0(%v: f32, %old: f32):
+    %s = arith.addf %v, %old : f32
+    "npu.yield"(%s) : (f32) -> ()
+  }) {indexing_maps = [#id, #id], iterator_types = ["parallel", "reduction"], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>}
+    : (memref<4x8xf32, #sram>, memref<4x8xf32, #sram>) -> ()
+  return
+}
+
+// -----
+
+#id = affine_map<(d0) -> (d0)>
+#before = affine_map<(d0) -> (d0 - 1)>
+#sram = #npu.space<"sram">
+func.func @eltwise_reads_before_its_input(%x: memref<8xf32, #sram>, %o: memref<8xf32, #sram>) {
+  // expected-error @below {{'npu.eltwise' op dimension 0 of operand 0: d0 - 1 goes down to -1}}
+  "npu.eltwise"(%x, %o) ({
+  ^bb0(%v: f32, %old: f32):
+    "npu.yield"(%v) : (f32) -> ()
+  }) {indexing_maps = [#before, #id], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>}
+    : (memref<8xf32, #sram>, memref<8xf32, #sram>) -> ()
+  return
+}
+
+// -----
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#turned = affine_map<(d0, d1) -> (d1, d0)>
+#sram = #npu.space<"sram">
+func.func @eltwise_turned_in_place(%x: memref<4x4xf32, #sram>) {
+  // expected-error @below {{'npu.eltwise' op operand 0 is the output, so its indexing map must be (d0, d1) -> (d0, d1), got (d0, d1) -> (d1, d0)}}
+  "npu.eltwise"(%x, %x) ({
+  ^bb0(%v: f32, %old: f32):
+    "npu.yield"(%v) : (f32) -> ()
+  }) {indexing_maps = [#turned, #id], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>}
+    : (memref<4x4xf32, #sram>, memref<4x4xf32, #sram>) -> ()
+  return
+}
+
+// -----
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+#sram = #npu.space<"sram">
+func.func @reduce_reads_its_output_elsewhere(%o: memref<4xf32, #sram>) {
+  // expected-error @below {{'npu.reduce' op operand 0 is the output, so its indexing map must be (d0, d1) -> (d0), got (d0, d1) -> (d1)}}
+  "npu.reduce"(%o, %o) ({
+  ^bb0(%v: f32, %old: f32):
+    %s = arith.addf %v, %old : f32
+    "npu.yield"(%s) : (f32) -> ()
+  }) {indexing_maps = [affine_map<(d0, d1) -> (d1)>, #row], iterator_types = ["parallel", "reduction"], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>}
+    : (memref<4xf32, #sram>, memref<4xf32, #sram>) -> ()
+  return
+}
