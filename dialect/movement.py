@@ -1,4 +1,4 @@
-"""Ops that move data between memories, set it, or wait: dma_start, dma_wait, fill, barrier."""
+"""Ops that move data between memories, set it, or wait: dma_start, dma_wait, dma_none, fill, barrier."""
 
 # No postponed annotations here: ext reads the classes themselves.
 from collections.abc import Sequence
@@ -19,11 +19,22 @@ from mlir_npu.dialect.effects import FillEffects, MoveEffects
 
 
 class DmaStartOp(TileOp, name="dma_start", traits=[MoveEffects]):
-    """Start to move `source` into `target`, whose dimension i is source dimension permutation[i].
+    """Start to move a strided box of `source` into `target`, and make padding on the way.
 
-    Without `low` the extents agree. With `low`, one index per target dimension, the source lands at
-    target[low...] and every other target element becomes `pad_value`. The target may be read, and
-    the source written, once the token has been waited for.
+        target[low + i] = source[j]    with i[d] = j[permutation[d]], for every index j of source
+        target[k] = pad_value          everywhere else; only with `low`
+
+    Source and target are views: offset and strides of their types say where the elements are.
+    Target dimension d is source dimension permutation[d]. Without `low` (then it counts as 0)
+    the extents agree and every target element is moved. With `low`, one index per target
+    dimension, the source lands inside the target, 0 <= low[d] and low[d] + extent <= target
+    extent, and padding is generated on chip: it costs no bytes in dram. Source extents may be
+    dynamic and 0; that is how a tile at the border of an image has fewer valid rows.
+    Element types agree: a move never converts. Source and target do not overlap.
+    Unit: an in-channel of the DMA for dram to sram, an out-channel for sram to dram, one of each
+    for dram to dram, an in-channel for sram to sram. acc is out of its reach. The op returns at
+    once. Until npu.dma_wait has had the token, nothing reads the target and nothing writes source
+    or target; moves whose bytes conflict are kept in program order by the machine.
     """
 
     source: ext.Operand[Any]
@@ -69,10 +80,16 @@ class DmaStartOp(TileOp, name="dma_start", traits=[MoveEffects]):
             and check_same_element_type(self, [self.source, self.target], ["source", "target"])
             and check_space(self, self.source, "source", DRAM, SRAM)
             and check_space(self, self.target, "target", DRAM, SRAM)
+            and self._check_apart()
             and self._check_permutation(rank)
             and self._check_padding(rank)
             and self._check_extents()
         )
+
+    def _check_apart(self) -> bool:
+        if self.source != self.target:
+            return True
+        return error(self, f"source and target are the same buffer: {self.source.type}")
 
     def _check_permutation(self, rank: int) -> bool:
         order = list(self.permutation)
@@ -114,7 +131,12 @@ class DmaStartOp(TileOp, name="dma_start", traits=[MoveEffects]):
 
 
 class DmaWaitOp(TileOp, name="dma_wait"):
-    """Wait until the moves of the tokens are done."""
+    """Wait until the moves of all `tokens` are done.
+
+    Control stops here: no later op is issued before. After it the targets may be read and the
+    sources written. Every token is waited for once on each path through the function; it may cross
+    loops and branches as an iteration argument or a result before that.
+    """
 
     tokens: Sequence[ext.Operand[TokenType]]
 
@@ -122,8 +144,23 @@ class DmaWaitOp(TileOp, name="dma_wait"):
         return True if self.tokens else error(self, "takes at least one token")
 
 
+class DmaNoneOp(TileOp, name="dma_none"):
+    """The token of no move: waiting for it returns at once."""
+
+    token: ext.Result[TokenType]
+
+    def verify_op(self) -> bool:
+        return True
+
+
 class FillOp(TileOp, name="fill", traits=[FillEffects]):
-    """Set every element of an on-chip tile to `value`."""
+    """Set every element of an on-chip tile to `value`.
+
+        target[i] = value    for every index i
+
+    Element type: any; `value` has it too. Unit: matrix for a target in acc, vector for one in sram.
+    A move out of the target has been waited for before the op.
+    """
 
     target: ext.Operand[Any]
     value: Any
@@ -137,7 +174,10 @@ class FillOp(TileOp, name="fill", traits=[FillEffects]):
 
 
 class BarrierOp(TileOp, name="barrier"):
-    """Every unit finishes what it has started."""
+    """Wait until every unit has finished all that was started before.
+
+    Moves included; their tokens still have to be waited for.
+    """
 
 
 def _constant(value: ir.Value) -> int | None:

@@ -16,7 +16,7 @@ from mlir_npu.dialect.attributes import (
 )
 from mlir_npu.dialect.base import Npu
 from mlir_npu.dialect.compute import Conv2DOp, DepthwiseConv2DOp, MatmulOp, Pool2DOp
-from mlir_npu.dialect.movement import BarrierOp, DmaStartOp, DmaWaitOp, FillOp
+from mlir_npu.dialect.movement import BarrierOp, DmaNoneOp, DmaStartOp, DmaWaitOp, FillOp
 from mlir_npu.dialect.vector_unit import DrainOp, EltwiseOp, ReduceOp, YieldOp
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "BarrierOp",
     "Conv2DOp",
     "DepthwiseConv2DOp",
+    "DmaNoneOp",
     "DmaStartOp",
     "DmaWaitOp",
     "DrainOp",

@@ -71,6 +71,11 @@ STAGES = (
         "stage",
         ("assign-memory-spaces", "insert-dma", "convert-linalg-to-npu", *CLEANUP),
     ),
+    # loads ahead of their tiles, stores behind them
+    Stage(
+        "pipeline",
+        ("order-tiles", "hoist-invariant-dma", "double-buffer", *CLEANUP),
+    ),
     # moves that only copy left out where sram is a cache, offsets for what remains
     Stage(
         "allocate",

@@ -21,7 +21,6 @@ from mlir_npu.passes.kernels.walk import (
     nested,
     string,
     symbol,
-    users,
 )
 from mlir_npu.passes.pass_manager import Diagnostic
 
@@ -31,6 +30,7 @@ REGION_OPS = {
     "func.call", "func.return", "tensor.expand_shape", "tensor.collapse_shape", "tensor.cast",
     "arith.constant",
 }  # fmt: skip
+TAKES_TOKENS = ("npu.dma_wait", "scf.for", "scf.yield")
 DRAM_ACCESS = ("memref.load", "memref.store", "memref.copy", "linalg.generic")
 COMPUTE = {
     "npu.fill", "npu.conv2d", "npu.depthwise_conv2d", "npu.matmul", "npu.pool2d", "npu.reduce",
@@ -131,12 +131,22 @@ def dram_is_reached_by_dma_only(module: ir.Operation) -> Iterator[Violation]:
 
 
 def tokens_are_waited_once(module: ir.Operation) -> Iterator[Violation]:
+    """A token has one use in its own block: a wait, or a loop or branch that takes it further."""
     for op in nested(module):
-        for result in op.results:
-            if isinstance(result.type, TokenType):
-                waits = [user for user in users(result) if user.name == "npu.dma_wait"]
-                if len(waits) != 1:
-                    yield op, f"a move is waited for {len(waits)} times"
+        for token, block in _tokens(op):
+            uses = [use.owner.operation for use in token.uses]
+            if len(uses) != 1:
+                yield op, f"a move is waited for {len(uses)} times"
+            elif uses[0].name not in TAKES_TOKENS or uses[0].block != block:
+                yield uses[0], f"'{uses[0].name}' may leave a move without a wait"
+
+
+def _tokens(op: ir.Operation) -> Iterator[tuple[ir.Value, ir.Block]]:
+    """Tokens that `op` makes or that its regions receive, each with its block."""
+    values = [(result, op.block) for result in op.results]
+    blocks = [block for region in op.regions for block in region.blocks]
+    values += [(argument, block) for block in blocks for argument in block.arguments]
+    yield from ((v, block) for v, block in values if isinstance(v.type, TokenType))
 
 
 def nothing_is_allocated(module: ir.Operation) -> Iterator[Violation]:
@@ -215,7 +225,9 @@ RULES = {
     "tile": (ops_have_the_extents_of_their_tile,),
     "buffers": (no_tensors, functions_return_nothing),
     "stage": (dram_is_reached_by_dma_only, tokens_are_waited_once),
+    "pipeline": (dram_is_reached_by_dma_only, tokens_are_waited_once),
     "allocate": (
+        tokens_are_waited_once,
         nothing_is_allocated,
         memory_is_passed_last,
         placed_buffers_are_disjoint,

@@ -3,6 +3,7 @@ from mlir_npu.dialect.attributes import TokenType
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.kernels.walk import nested, users
 
+LOOP_BOUNDS = 3  # operands of an scf.for before its initial values
 OVERWRITING = ("npu.fill", "npu.eltwise", "npu.drain")
 
 
@@ -45,7 +46,7 @@ class Steps:
         if op.name not in ("scf.for", "scf.forall"):
             return False
         real = [(user, value) for user, value in uses if not _is_view(user)]
-        return bool(real) and _overwrites(*real[0])
+        return bool(real) and overwrites(*real[0])
 
     def _end(self, op: ir.Operation) -> int:
         inner = nested(op)
@@ -61,20 +62,43 @@ def _ancestor(op: ir.Operation, block: ir.Block) -> ir.Operation:
 
 def _uses(value: ir.Value) -> list[tuple[ir.Operation, ir.Value]]:
     """Users of a buffer, of the views of it and of the tokens of its moves, with what they use."""
-    found = []
-    for user in users(value):
-        found.append((user, value))
-        for result in user.results:
-            if isinstance(result.type, (ir.MemRefType, TokenType)):
-                found += _uses(result)
+    found, seen, pending = [], {value}, [value]
+    while pending:
+        used = pending.pop()
+        for user in users(used):
+            found.append((user, used))
+            new = [v for v in _continuations(user, used) if v not in seen]
+            seen.update(new)
+            pending += new
     return found
+
+
+def _continuations(user: ir.Operation, value: ir.Value) -> list[ir.Value]:
+    """The values through which the use of `value` by `user` goes on: views of it, its tokens."""
+    if user.name == "scf.yield":
+        parent = user.parent.operation
+        return [v for i in _places(user, value) for v in _carried(parent, i)]
+    if user.name == "scf.for":
+        return [v for i in _places(user, value) for v in _carried(user, i - LOOP_BOUNDS)]
+    return [r for r in user.results if isinstance(r.type, (ir.MemRefType, TokenType))]
+
+
+def _places(op: ir.Operation, value: ir.Value) -> list[int]:
+    return [i for i, operand in enumerate(op.operands) if operand == value]
+
+
+def _carried(op: ir.Operation, place: int) -> list[ir.Value]:
+    """A result of an `scf.if` or `scf.for`, and the argument of the loop's body with it."""
+    if op.name != "scf.for":
+        return [op.results[place]]
+    return [op.results[place], op.regions[0].blocks[0].arguments[1 + place]]
 
 
 def _is_view(op: ir.Operation) -> bool:
     return bool(op.results) and isinstance(op.results[0].type, ir.MemRefType)
 
 
-def _overwrites(op: ir.Operation, value: ir.Value) -> bool:
+def overwrites(op: ir.Operation, value: ir.Value) -> bool:
     """Whether `op` writes `value` without reading it."""
     if op.name == "npu.dma_start":
         return op.operands[1] == value and op.operands[0] != value

@@ -63,7 +63,22 @@ def memory_of(buffer: ir.Value) -> Memory:
 
 def may_overlap(left: ir.Value, right: ir.Value) -> bool:
     """False only if no byte is shared. Different arguments of a kernel are different memory."""
-    a, b = memory_of(left), memory_of(right)
+    return any(
+        _share_bytes(memory_of(a), memory_of(b))
+        for a in _alternatives(left)
+        for b in _alternatives(right)
+    )
+
+
+def _alternatives(buffer: ir.Value) -> list[ir.Value]:
+    """The buffers that `buffer` may be: one, or those that a select takes it from."""
+    chosen = _defined_by(_peel(buffer, _VIEWS), "arith.select")
+    if chosen is None:
+        return [buffer]
+    return [part for option in list(chosen.operands)[1:] for part in _alternatives(option)]
+
+
+def _share_bytes(a: Memory, b: Memory) -> bool:
     if a.root != b.root:
         return False
     if a.last is None or b.last is None:

@@ -12,15 +12,16 @@
 // STAGES: IR Dump After tile
 // STAGES: IR Dump After buffers
 // STAGES: IR Dump After stage
+// STAGES: IR Dump After pipeline
 // STAGES: IR Dump After allocate
 // ALLOCATE: "npu.dma_start"
 // ALLOCATE: "npu.eltwise"
 // LLVM: llvm.func @main
-// UNKNOWN: npu-opt: error: no stage is called 'tiling'; there are normalise, schedule, tile, buffers, stage, allocate, cpu, llvm
+// UNKNOWN: npu-opt: error: no stage is called 'tiling'; there are normalise, schedule, tile, buffers, stage, pipeline, allocate, cpu, llvm
 // BACKWARDS: npu-opt: error: stage 'tile' comes after stage 'schedule'
 
 // A stage checks what it leaves behind, also when the module did not come through the ones before.
-// CHECK: stages.mlir:27:8: error: 'linalg.exp' is left
+// CHECK: stages.mlir:28:8: error: 'linalg.exp' is left
 
 func.func @main(%x: tensor<4x8xf32> {npu.role = "input"}) -> tensor<4x8xf32> {
   %e = tensor.empty() : tensor<4x8xf32>

@@ -1,0 +1,1 @@
+"""Loops of tiles as sequences of iterations: number them, look ahead, carry tokens along."""
