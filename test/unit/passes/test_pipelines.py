@@ -41,7 +41,7 @@ def violations(text: str, stage: str, target: str | None = None) -> list[str]:
 
 def test_stages_stand_in_the_order_of_the_design():
     assert stage_names() == (
-        "normalise", "schedule", "tile", "buffers", "stage", "allocate", "cpu", "llvm",
+        "normalise", "schedule", "tile", "buffers", "stage", "pipeline", "allocate", "cpu", "llvm",
     )  # fmt: skip
     assert set(RULES) == {stage.name for stage in (*STAGES, *HOST_STAGES)}
 
