@@ -1,4 +1,4 @@
-"""Ops that move data between memories, set it, or wait: dma_start, dma_wait, dma_none, fill, barrier."""
+"""Ops that move data between memories, set it, or wait: dma_*, fill, barrier."""
 
 # No postponed annotations here: ext reads the classes themselves.
 from collections.abc import Sequence

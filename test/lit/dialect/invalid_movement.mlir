@@ -198,3 +198,20 @@ func.func @fill_with_text(%x: memref<4xf32, #npu.space<"acc">>) {
   "npu.fill"(%x) {value = "zero"} : (memref<4xf32, #npu.space<"acc">>) -> ()
   return
 }
+
+// -----
+
+#sram = #npu.space<"sram">
+func.func @onto_itself(%x: memref<4x4xf32, #sram>) {
+  // expected-error @below {{'npu.dma_start' op source and target are the same buffer: memref<4x4xf32, #npu.space<"sram">>}}
+  %0 = "npu.dma_start"(%x, %x) {permutation = array<i64: 1, 0>} : (memref<4x4xf32, #sram>, memref<4x4xf32, #sram>) -> !npu.token
+  return
+}
+
+// -----
+
+func.func @not_numbers(%x: memref<4xindex>, %y: memref<4xindex>) {
+  // expected-error @below {{'npu.dma_start' op source must hold integers or floats, got index}}
+  %0 = "npu.dma_start"(%x, %y) {permutation = array<i64: 0>} : (memref<4xindex>, memref<4xindex>) -> !npu.token
+  return
+}
