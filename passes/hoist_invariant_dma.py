@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.kernels.walk import kernels, nested
-from mlir_npu.passes.pipelining.addresses import address_ops, is_inside, root_of, written_roots
+from mlir_npu.passes.pipelining.addresses import address_ops, root_of, written_roots
 from mlir_npu.passes.pipelining.loop_chain import chain_of
 from mlir_npu.passes.pipelining.transfers import Load, read_load
 from mlir_npu.passes.registry import NoOptions, register_pass

@@ -1,8 +1,8 @@
 """Turn the tile loop of a kernel into nested loops in the order that its schedule gives.
 
-`order` of `npu.schedule` lists the parallel loops of the kernel, outermost first. It decides what is
-moved again and again, and what stays: `hoist-invariant-dma` loads a tile that does not depend on the
-inner loops only once per outer iteration. A kernel without an order keeps its `scf.forall`.
+`order` of `npu.schedule` lists the parallel loops of the kernel, outermost first. It decides what
+is moved again and again, and what stays: `hoist-invariant-dma` loads a tile that does not depend on
+the inner loops only once per outer iteration. A kernel without an order keeps its `scf.forall`.
 
 Before:
     scf.forall (%y, %k) in (7, 4) { body }        // npu.schedule = {order = array<i64: 0, 3, 1, 2>}
@@ -35,12 +35,15 @@ def order_tiles(module: ir.Operation, options: NoOptions) -> None:
                 _nest(loop, _order_of_counters(kernel, schedule, loop))
 
 
-def _order_of_counters(kernel: ir.Operation, schedule: ir.DictAttr, loop: ir.Operation):
+def _order_of_counters(
+    kernel: ir.Operation, schedule: ir.DictAttr, loop: ir.Operation
+) -> list[int]:
     """The counters of the loop, outermost first; it has one for every loop that is tiled."""
     order = [int(i) for i in schedule[ORDER]]
     tile = [int(size) for size in schedule["tile"]]
     if sorted(order) != list(range(len(tile))):
-        fail(kernel, f"schedule of '{symbol(kernel)}': order {order} does not name {len(tile)} loops")
+        name = symbol(kernel)
+        fail(kernel, f"schedule of '{name}': order {order} does not name {len(tile)} loops")
     tiled = [i for i, size in enumerate(tile) if size]
     trips = integers(loop, "staticUpperBound")
     if len(tiled) != len(trips):
