@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("mlir_npu", "lowering", "dialect", "passes", "runtime", "scripts")
+FOLDERS = ("mlir_npu", "lowering", "dialect", "passes", "runtime", "scripts", "simulator")
 
 
 def installed_name(source: Path) -> str:

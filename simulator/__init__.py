@@ -1,0 +1,1 @@
+"""Runs tile programs: for their results (functional) and for their time (timing). See docs."""

@@ -1,0 +1,155 @@
+"""Runs a program for its results, on a machine that is as late as it may be.
+
+Every memory starts as NaN. A move poisons its target when it starts and delivers only when it is
+waited for, or when another move needs its bytes; compute that touches them earlier is an error. A
+missing move, wait or tile shows in the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+import numpy as np
+
+from mlir_npu.dialect.bindings import ir
+from mlir_npu.passes.kernels.walk import entry, functions, integers, string, symbol
+from mlir_npu.simulator.buffers import Buffer, Memory
+from mlir_npu.simulator.compute import compute_function
+from mlir_npu.simulator.errors import SimulationError
+from mlir_npu.simulator.hazards import Access, Hazards, Token, compute_accesses
+from mlir_npu.simulator.program import Program
+
+
+def run_function(
+    module: ir.Operation, name: str, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]
+) -> list[np.ndarray]:
+    """Call a function of a staged module. `outputs` give shapes and types and are not read.
+
+    Returns, for each output, how often each of its elements was written by a move, after the
+    results have been written to `outputs`. Raises SimulationError.
+    """
+    (function,) = (f for f in functions(module) if symbol(f) == name)
+    types = [argument.type for argument in entry(function).arguments]
+    memories = [Memory.holding(f"input {i}", array) for i, array in enumerate(inputs)]
+    results = [
+        Memory.poisoned(f"output {i}", array.nbytes, counted=True)
+        for i, array in enumerate(outputs)
+    ]
+    given = len(inputs) + len(outputs)
+    own = [Memory.poisoned("scratchpad", prod(type_.shape)) for type_ in types[given:]]
+    arguments = [Buffer.whole(m, t) for m, t in zip([*memories, *results, *own], types)]
+    machine = FunctionalMachine(module)
+    Program(module, machine).run(name, arguments)
+    machine.finish()
+    for array, buffer in zip(inputs, arguments):
+        if not np.array_equal(buffer.array(), array, equal_nan=array.dtype.kind == "f"):
+            raise SimulationError(function, f"{buffer} is an input, but was written to")
+    counts = []
+    for array, buffer in zip(outputs, arguments[len(inputs) :]):
+        array[...] = buffer.array()
+        counts.append(buffer.move_counts().copy())
+    return counts
+
+
+class FunctionalMachine:
+    """Executes moves and compute on the data of buffers."""
+
+    def __init__(self, module: ir.Operation):
+        self._hazards = Hazards()
+        top = module.operation.regions[0].blocks[0].operations
+        self._constants = {
+            string(op.operation, "sym_name"): np.array(op.attributes["initial_value"])
+            for op in top
+            if op.operation.name == "memref.global"
+        }
+
+    def allocate(self, op: ir.Operation) -> Buffer:
+        value = op.results[0]
+        if op.name == "memref.get_global":
+            name = ir.FlatSymbolRefAttr(op.attributes["name"]).value
+            return Buffer.whole(Memory.holding(name, self._constants[name]), value.type)
+        empty = Buffer.whole(Memory("", 0), value.type)
+        return Buffer.whole(Memory.poisoned("", empty.bytes), value.type, 0, value)
+
+    def move(self, op: ir.Operation) -> Callable[[Buffer, Buffer, Sequence[int]], Token]:
+        order = integers(op, "permutation")
+        pad = op.attributes["pad_value"].value if "pad_value" in op.attributes else None
+
+        def start(source: Buffer, target: Buffer, low: Sequence[int]) -> Token:
+            landing = landing_of(op, source, target, low, order)
+            for buffer, writes in ((source, False), (target, True)):
+                for access in self._hazards.conflicts(buffer, writes):
+                    self._deliver(access.token)
+            _poison(target.array())
+            token = _Pending(op, source, target)
+            token.parts = (source.permuted(order), landing, pad)
+            self._hazards.start(token)
+            self._hazards.add(Access(source, False, end=1, token=token))
+            self._hazards.add(Access(target, True, end=1, token=token))
+            return token
+
+        return start
+
+    def no_move(self) -> Token:
+        return _Pending(None)
+
+    def wait(self, op: ir.Operation) -> Callable[[Sequence[Token]], None]:
+        def wait(tokens: Sequence[Token]) -> None:
+            for token in tokens:
+                self._hazards.wait(op, token)
+                self._deliver(token)
+
+        return wait
+
+    def compute(self, op: ir.Operation) -> Callable[[Sequence[Buffer]], None]:
+        if op.name == "npu.barrier":
+            return lambda buffers: None
+        function = compute_function(op)
+
+        def compute(buffers: Sequence[Buffer]) -> None:
+            for buffer, writes in compute_accesses(buffers):
+                for access in self._hazards.conflicts(buffer, writes):
+                    self._hazards.check_race(op, buffer, access)
+            function([buffer.array() for buffer in buffers])
+
+        return compute
+
+    def finish(self) -> None:
+        """Raises SimulationError if a move was not waited for."""
+        self._hazards.finish()
+
+    def _deliver(self, token: Token) -> None:
+        if token.parts is None:
+            return
+        (moved, landing, pad), token.parts = token.parts, None
+        if pad is not None:
+            token.target.array()[...] = pad
+        landing.array()[...] = moved.array()
+        token.target.count_moves()
+
+
+class _Pending(Token):
+    """A move whose data may still have to be delivered: (source, landing, pad value)."""
+
+    parts: tuple[Buffer, Buffer, float | int | None] | None = None
+
+
+def landing_of(op, source: Buffer, target: Buffer, low: Sequence[int], order) -> Buffer:
+    """The part of the target that the source lands in."""
+    moved = source.permuted(order)
+    try:
+        landing = target.box(low, moved.shape) if low else target
+    except ValueError as error:
+        raise SimulationError(op, f"moves {source} to {error} of {target}") from None
+    if landing.shape != moved.shape:
+        raise SimulationError(op, f"moves {source} to {target}, which has another shape")
+    return landing
+
+
+def _poison(array: np.ndarray) -> None:
+    """A value that no result may depend on."""
+    if array.dtype.kind == "f":
+        array[...] = np.nan
+    elif array.dtype.kind == "i":
+        array[...] = np.iinfo(array.dtype).min
