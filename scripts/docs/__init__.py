@@ -1,0 +1,1 @@
+"""What `update_docs` writes: tables, the dialect reference, the case study."""
