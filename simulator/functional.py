@@ -18,6 +18,7 @@ from mlir_npu.simulator.buffers import Buffer, Memory
 from mlir_npu.simulator.compute import compute_function
 from mlir_npu.simulator.errors import SimulationError
 from mlir_npu.simulator.hazards import Access, Hazards, Token, compute_accesses
+from mlir_npu.simulator.moves import landing_of
 from mlir_npu.simulator.program import Program
 
 
@@ -133,18 +134,6 @@ class _Pending(Token):
     """A move whose data may still have to be delivered: (source, landing, pad value)."""
 
     parts: tuple[Buffer, Buffer, float | int | None] | None = None
-
-
-def landing_of(op, source: Buffer, target: Buffer, low: Sequence[int], order) -> Buffer:
-    """The part of the target that the source lands in."""
-    moved = source.permuted(order)
-    try:
-        landing = target.box(low, moved.shape) if low else target
-    except ValueError as error:
-        raise SimulationError(op, f"moves {source} to {error} of {target}") from None
-    if landing.shape != moved.shape:
-        raise SimulationError(op, f"moves {source} to {target}, which has another shape")
-    return landing
 
 
 def _poison(array: np.ndarray) -> None:

@@ -1,0 +1,157 @@
+"""Time the kernels of a module that has been staged for an accelerator."""
+
+from __future__ import annotations
+
+from math import prod
+
+from mlir_npu.dialect.attributes import ACC, SRAM, space_of
+from mlir_npu.dialect.bindings import ir
+from mlir_npu.dialect.target import Target, target_of
+from mlir_npu.passes.kernels.walk import (
+    KERNEL,
+    called,
+    entry,
+    functions,
+    integers,
+    kernels,
+    nested,
+    string,
+    symbol,
+)
+from mlir_npu.simulator.buffers import Buffer, Memory
+from mlir_npu.simulator.errors import SimulationError
+from mlir_npu.simulator.program import Program
+from mlir_npu.simulator.result import KernelRun, ModuleRun
+from mlir_npu.simulator.timing import TimingMachine
+
+PREPARE, MAIN = "prepare", "main"
+
+
+class UnsupportedTarget(ValueError):
+    """The target is no accelerator with one core and a scratchpad."""
+
+
+def check_target(target: Target) -> None:
+    """Raises UnsupportedTarget with what to do."""
+    if target.cached:
+        cause = "has caches, and what a cache does is not simulated"
+    elif target.cores > 1:
+        cause = f"has {target.cores} cores, and one is simulated"
+    else:
+        return
+    raise UnsupportedTarget(
+        f"target '{target.name}' {cause}; use an accelerator such as --target edge"
+    )
+
+
+def simulate_module(module: ir.Operation, *, endless: bool = False) -> ModuleRun:
+    """Time every kernel that @main and @prepare call; a module without @main is its kernels.
+
+    endless: on-chip memories have no end. Raises SimulationError, UnsupportedTarget.
+    """
+    target = target_of(module)
+    check_target(target)
+    own = {symbol(kernel): kernel for kernel in kernels(module)}
+    runs: dict[str, KernelRun] = {}
+
+    def calls(name: str) -> tuple[KernelRun, ...]:
+        names = _called_kernels(module, name, own)
+        for kernel in names:
+            if kernel not in runs:
+                runs[kernel] = simulate_kernel(module, own[kernel], target, endless=endless)
+        return tuple(runs[kernel] for kernel in names)
+
+    defined = {symbol(function) for function in functions(module)}
+    if MAIN not in defined:
+        found = [simulate_kernel(module, k, target, endless=endless) for k in own.values()]
+        return ModuleRun(target, tuple(found))
+    return ModuleRun(target, calls(MAIN), calls(PREPARE) if PREPARE in defined else ())
+
+
+def _called_kernels(module: ir.Operation, name: str, own) -> list[str]:
+    (function,) = (f for f in functions(module) if symbol(f) == name)
+    return [called(op) for op in nested(function, "func.call") if called(op) in own]
+
+
+def simulate_kernel(
+    module: ir.Operation, kernel: ir.Operation, target: Target, *, endless: bool = False
+) -> KernelRun:
+    """Time one kernel function. Raises SimulationError."""
+    machine = TimingMachine(target, endless)
+    arguments = [
+        Buffer.whole(Memory(f"arg{i}", _bytes(argument.type)), argument.type)
+        for i, argument in enumerate(entry(kernel).arguments)
+    ]
+    Program(module, machine).run(symbol(kernel), arguments)
+    cycles = machine.finish()
+    curves = {space: machine.occupancy.curve(space) for space in (SRAM, ACC)}
+    run = KernelRun(
+        symbol(kernel),
+        string(kernel, KERNEL) or "kernel",
+        _shape_text(kernel, machine),
+        _tile_text(kernel),
+        target,
+        cycles,
+        tuple(machine.events),
+        machine.counts,
+        machine.traffic,
+        machine.channels,
+        curves,
+    )
+    _check_occupancy(kernel, run, endless)
+    return run
+
+
+def _check_occupancy(kernel: ir.Operation, run: KernelRun, endless: bool) -> None:
+    for space, memory in ((SRAM, run.target.sram), (ACC, run.target.acc)):
+        if run.peak(space) > memory.bytes and not endless:
+            raise SimulationError(
+                kernel,
+                f"{run.peak(space)} bytes of buffers are live in {space} at a time, "
+                f"'{run.target.name}' has {memory.bytes}; use smaller tiles",
+            )
+
+
+def _bytes(type_: ir.Type) -> int:
+    type_ = ir.MemRefType(type_)
+    return Buffer.whole(Memory("", 0), type_).dtype.itemsize * prod(type_.shape)
+
+
+def _shape_text(kernel: ir.Operation, machine: TimingMachine) -> str:
+    """What the kernel reads first and what it writes, and the window of its root."""
+    types = {f"arg{i}": a.type.shape for i, a in enumerate(entry(kernel).arguments)}
+    sides = []
+    for unit in ("dma in", "dma out"):
+        names = [event.memory for event in machine.events if event.unit == unit]
+        names = [name for name in names if name in types]
+        largest = max(dict.fromkeys(names), key=lambda name: prod(types[name]), default=None)
+        first = names[0] if names and unit == "dma in" else largest
+        sides.append("x".join(map(str, types[first])) if first else "nothing")
+    return " to ".join(sides) + _window_text(kernel)
+
+
+def _window_text(kernel: ir.Operation) -> str:
+    for op in nested(kernel, "npu.conv2d", "npu.depthwise_conv2d", "npu.pool2d"):
+        if op.name == "npu.pool2d":
+            taps = integers(op, "window")
+        else:
+            shape = list(ir.MemRefType(op.operands[1].type).shape)
+            taps = shape[1:3] if op.name == "npu.conv2d" else shape[:2]
+        strides = integers(op, "strides")
+        step = f" / {'x'.join(map(str, strides))}" if max(strides) > 1 else ""
+        return f", {'x'.join(map(str, taps))}{step}"
+    return ""
+
+
+def _tile_text(kernel: ir.Operation) -> str:
+    """Extents of the largest tile that is stored, and of the channels of a contraction's step."""
+    stored = [
+        list(ir.MemRefType(op.operands[0].type).shape)
+        for op in nested(kernel, "npu.dma_start")
+        if space_of(op.operands[0].type) == SRAM
+    ]
+    text = "x".join(map(str, max(stored, key=prod))) if stored else "whole"
+    for op in nested(kernel, "npu.conv2d", "npu.matmul"):
+        depth = list(ir.MemRefType(op.operands[1].type).shape)[-2]
+        return f"{text}, {depth} deep"
+    return text

@@ -1,0 +1,216 @@
+"""Runs a kernel for its time: ops in program order on units that work at the same time.
+
+The machine is that of `passes/analysis/unit_cycles.py`. Control issues at no cost and only a wait
+holds it. An op starts when it has been issued, its unit is free and everything that it conflicts
+with is done (`hazards`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from mlir_npu.dialect.attributes import DRAM
+from mlir_npu.dialect.bindings import ir
+from mlir_npu.dialect.target import Target
+from mlir_npu.passes.analysis.unit_cycles import move_cycles
+from mlir_npu.passes.kernels.liveness import OVERWRITING
+from mlir_npu.passes.kernels.walk import integers
+from mlir_npu.simulator.buffers import Buffer, Memory
+from mlir_npu.simulator.costs import DMA_IN, DMA_OUT, UNITS, Cost, compute_cost, move_units
+from mlir_npu.simulator.errors import SimulationError
+from mlir_npu.simulator.hazards import Access, Hazards, Token, compute_accesses
+from mlir_npu.simulator.moves import landing_of, merged_dims
+from mlir_npu.simulator.occupancy import Occupancy
+from mlir_npu.simulator.traffic import Traffic
+
+FIRST, LAST, BETWEEN = "first", "last", "between"
+
+
+@dataclass(frozen=True)
+class Event:
+    """An op on one channel of a unit, from cycle `start` to `end`; detail for people.
+
+    memory: of the dram side of a move.
+    """
+
+    unit: str
+    channel: int
+    start: int
+    end: int
+    name: str
+    detail: str
+    bytes: int = 0
+    memory: str = ""
+
+
+@dataclass
+class Counts:
+    """Sums over the ops of a run, by unit where a unit has more than one kind.
+
+    ideal: cycles if all of the unit took part; fill: pipeline fills of the matrix unit;
+    contraction: its cycles of conv2d and matmul; edges: those cycles by (used, existing) rows and
+    columns; idle: cycles of all channels by (when, whom the unit waited for).
+    """
+
+    macs: int = 0
+    ideal: Counter = field(default_factory=Counter)
+    fill: int = 0
+    contraction: int = 0
+    edges: Counter = field(default_factory=Counter)
+    moves: Counter = field(default_factory=Counter)
+    idle: defaultdict = field(default_factory=lambda: defaultdict(Counter))
+
+
+class TimingMachine:
+    """Executes moves and compute in time only; buffers have no data.
+
+    endless: on-chip memories have no end.
+    """
+
+    def __init__(self, target: Target, endless: bool = False):
+        self.target = target
+        self.events: list[Event] = []
+        self.counts = Counts()
+        self.traffic = Traffic()
+        self.occupancy = Occupancy(target, endless)
+        self.channels = dict.fromkeys(UNITS, 1)
+        self.channels[DMA_IN] = self.channels[DMA_OUT] = target.dma.channels
+        self._free = {unit: [0] * count for unit, count in self.channels.items()}
+        self._worked: set[tuple[str, int]] = set()
+        self._now, self._held_by = 0, ""
+        self._hazards = Hazards()
+
+    def allocate(self, op: ir.Operation) -> Buffer:
+        value = op.results[0]
+        size = Buffer.whole(Memory("", 0), value.type).bytes
+        return Buffer.whole(Memory(op.name, size), value.type, 0, value)
+
+    def move(self, op: ir.Operation) -> Callable[[Buffer, Buffer, Sequence[int]], Token]:
+        order, units, dma = integers(op, "permutation"), move_units(op), self.target.dma
+
+        def start(source: Buffer, target: Buffer, low: Sequence[int]) -> Token:
+            landing = landing_of(op, source, target, low, order)
+            self._check_rank(op, source.permuted(order), landing)
+            touched = [(source, False), (target, True)]
+            begin, end = self._execute(op, units, move_cycles(source.bytes, dma), touched)
+            token = Token(op, source, target, end=end)
+            self._hazards.start(token)
+            self._record(op, touched, begin, end, units[-1], token, overwrites=True)
+            self.traffic.move(source, target)
+            for unit in units:
+                self.counts.moves[unit] += 1
+            return token
+
+        return start
+
+    def no_move(self) -> Token:
+        return Token(None)
+
+    def wait(self, op: ir.Operation) -> Callable[[Sequence[Token]], None]:
+        def wait(tokens: Sequence[Token]) -> None:
+            for token in tokens:
+                self._hazards.wait(op, token)
+                if token.end > self._now:
+                    self._now, self._held_by = token.end, move_units(token.op)[-1]
+
+        return wait
+
+    def compute(self, op: ir.Operation) -> Callable[[Sequence[Buffer]], None]:
+        if op.name == "npu.barrier":
+            return self._barrier
+        cost, overwrites = compute_cost(op, self.target), op.name in OVERWRITING
+
+        def compute(buffers: Sequence[Buffer]) -> None:
+            touched = compute_accesses(buffers)
+            begin, end = self._execute(op, (cost.unit,), cost.cycles, touched, cost)
+            self._record(op, touched, begin, end, cost.unit, None, overwrites)
+            for buffer, writes in touched:
+                self.traffic.compute(buffer, writes)
+            self._count(cost)
+
+        return compute
+
+    def finish(self) -> int:
+        """The kernel ends when every unit has; returns its cycles. Raises SimulationError."""
+        self._hazards.finish()
+        last = max(self.events, key=lambda event: event.end, default=None)
+        if last is None:
+            return 0
+        for unit, channels in self._free.items():
+            for free in channels:
+                self.counts.idle[unit][LAST, last.unit] += last.end - free
+        return last.end
+
+    def _execute(
+        self, op: ir.Operation, units: Sequence[str], cycles: int, touched, cost: Cost | None = None
+    ) -> tuple[int, int]:
+        """Take the channels of `units` that are free first; returns start and end."""
+        channels = [self._first_free(unit) for unit in units]
+        ready, cause = self._ready(op, touched, cost is not None)
+        begin = max(ready, *(self._free[unit][channel] for unit, channel in channels))
+        end = begin + cycles
+        useful = cost is None or cost.ideal > 0
+        for unit, channel in channels:
+            if ready > self._free[unit][channel]:
+                when = BETWEEN if (unit, channel) in self._worked else FIRST
+                self.counts.idle[unit][when, cause] += begin - self._free[unit][channel]
+            if useful:
+                self._worked.add((unit, channel))
+            self._free[unit][channel] = end
+            self.events.append(_event(op, unit, channel, begin, end, touched, cost))
+        return begin, end
+
+    def _first_free(self, unit: str) -> tuple[str, int]:
+        free = self._free[unit]
+        return unit, min(range(len(free)), key=free.__getitem__)
+
+    def _ready(self, op: ir.Operation, touched, computes: bool) -> tuple[int, str]:
+        """When `op` may start but for its unit, and which unit it has waited for."""
+        ready, cause = self._now, self._held_by
+        for buffer, writes in touched:
+            for access in self._hazards.conflicts(buffer, writes):
+                if computes:
+                    self._hazards.check_race(op, buffer, access)
+                if access.end > ready:
+                    ready, cause = access.end, access.unit
+        return ready, cause
+
+    def _record(self, op, touched, begin, end, unit, token, overwrites: bool) -> None:
+        for buffer, writes in touched:
+            self._hazards.add(Access(buffer, writes, unit, end, token), self._now)
+            self.occupancy.touch(op, buffer, begin, end, writes and overwrites)
+
+    def _barrier(self, buffers: Sequence[Buffer]) -> None:
+        for unit, channels in self._free.items():
+            if max(channels) > self._now:
+                self._now, self._held_by = max(channels), unit
+
+    def _check_rank(self, op: ir.Operation, source: Buffer, landing: Buffer) -> None:
+        rank = len(merged_dims(source, landing))
+        if rank > self.target.dma.max_rank:
+            raise SimulationError(
+                op,
+                f"the move from {source} to {landing} has {rank} dimensions, the DMA of "
+                f"'{self.target.name}' does at most {self.target.dma.max_rank}",
+            )
+
+    def _count(self, cost: Cost) -> None:
+        self.counts.macs += cost.macs
+        self.counts.ideal[cost.unit] += cost.ideal
+        if cost.fill:
+            self.counts.fill += cost.fill
+            self.counts.contraction += cost.cycles
+            self.counts.edges[cost.rows, cost.columns] += cost.cycles - cost.fill
+
+
+def _event(op, unit, channel, begin, end, touched, cost: Cost | None) -> Event:
+    name = op.name.removeprefix("npu.")
+    if cost is not None:
+        return Event(unit, channel, begin, end, name, cost.shape)
+    (source, _), (target, _) = touched
+    remote = target if target.space == DRAM else source
+    name = {DMA_IN: "load", DMA_OUT: "store"}[unit]
+    detail = f"{remote.memory.name} {'x'.join(map(str, remote.shape))}"
+    return Event(unit, channel, begin, end, name, detail, source.bytes, remote.memory.name)
