@@ -69,7 +69,7 @@ STAGES = (
     # tiles on chip, dram reached through DMA only
     Stage(
         "stage",
-        ("assign-memory-spaces", "insert-dma", "convert-linalg-to-npu", *CLEANUP),
+        ("assign-memory-spaces", "insert-dma", "convert-linalg-to-npu", "split-dma", *CLEANUP),
     ),
     # loads ahead of their tiles, stores behind them
     Stage(

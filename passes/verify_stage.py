@@ -23,6 +23,7 @@ from mlir_npu.passes.kernels.walk import (
     symbol,
 )
 from mlir_npu.passes.pass_manager import Diagnostic
+from mlir_npu.passes.split_dma import dims_of_move
 
 Violation = tuple[ir.Operation, str]
 
@@ -149,6 +150,14 @@ def _tokens(op: ir.Operation) -> Iterator[tuple[ir.Value, ir.Block]]:
     yield from ((v, block) for v, block in values if isinstance(v.type, TokenType))
 
 
+def moves_have_the_rank_of_the_engine(module: ir.Operation) -> Iterator[Violation]:
+    target = target_of(module)
+    most = target.dma.max_rank
+    for move in () if target.cached else nested(module, "npu.dma_start"):
+        if (rank := len(dims_of_move(move))) > most:
+            yield move, f"a move of {rank} dimensions exceeds the {most} of the DMA engine"
+
+
 def nothing_is_allocated(module: ir.Operation) -> Iterator[Violation]:
     for op in nested(module, "memref.alloc", "memref.alloca"):
         yield op, f"{op.results[0].type} has no place"
@@ -224,10 +233,15 @@ RULES = {
     "schedule": (kernels_are_scheduled,),
     "tile": (ops_have_the_extents_of_their_tile,),
     "buffers": (no_tensors, functions_return_nothing),
-    "stage": (dram_is_reached_by_dma_only, tokens_are_waited_once),
+    "stage": (
+        dram_is_reached_by_dma_only,
+        tokens_are_waited_once,
+        moves_have_the_rank_of_the_engine,
+    ),
     "pipeline": (dram_is_reached_by_dma_only, tokens_are_waited_once),
     "allocate": (
         tokens_are_waited_once,
+        moves_have_the_rank_of_the_engine,
         nothing_is_allocated,
         memory_is_passed_last,
         placed_buffers_are_disjoint,

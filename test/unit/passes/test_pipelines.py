@@ -137,11 +137,22 @@ def test_staged_kernels_reach_dram_by_dma_and_wait_once():
         permutation = array<i64: 0>}} : (memref<16xf32>, {SRAM}) -> !npu.token
       return
     }}"""
-    assert violations(text, "stage") == [
+    assert violations(text, "stage", "edge") == [
         "'memref.copy' is left",
         "kernel 'k' allocates memref<16xf32> in dram",
         "a move is waited for 0 times",
     ]
+
+
+def test_moves_have_the_rank_of_the_engine():
+    x, y = "memref<8x7x6x5x2xf32>", "memref<2x5x6x7x8xf32>"
+    text = f"""func.func private @k(%x: {x}, %y: {y}) attributes {{npu.kernel = "copy"}} {{
+      %0 = "npu.dma_start"(%x, %y) {{permutation = array<i64: 4, 3, 2, 1, 0>}} : ({x}, {y}) -> !npu.token
+      "npu.dma_wait"(%0) : (!npu.token) -> ()
+      return
+    }}"""
+    assert violations(text, "stage", "edge") == ["a move of 5 dimensions exceeds the 4 of the DMA engine"]
+    verify_stage(parse(text, "host"), "stage")
 
 
 PLACED = """func.func private @k(%scratch: memref<256xi8> {{npu.role = "scratch"}}) attributes {{

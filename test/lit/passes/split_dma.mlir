@@ -1,0 +1,63 @@
+// RUN: %npu-opt %s --target edge --pass-pipeline='builtin.module(split-dma)' | filecheck %s
+// RUN: %npu-opt %s --target edge --pass-pipeline='builtin.module(split-dma,split-dma)' | filecheck %s
+// RUN: %npu-opt %s --target host --pass-pipeline='builtin.module(split-dma)' | filecheck %s --check-prefix=CACHED
+
+// CACHED-NOT: scf.for
+
+// The loop runs over the shortest dimension, the last of the source and the first of the target.
+// CHECK-LABEL: func.func private @transpose
+// CHECK: scf.for %[[I:.*]] = %c0{{.*}} to %c2{{.*}} step %c1{{.*}} {
+// CHECK-NEXT: %[[FROM:.*]] = memref.subview %arg0[0, 0, 0, 0, %[[I]]] [8, 7, 6, 5, 1] [1, 1, 1, 1, 1]
+// CHECK-NEXT: %[[TO:.*]] = memref.subview %arg1[%[[I]], 0, 0, 0, 0] [1, 5, 6, 7, 8] [1, 1, 1, 1, 1]
+// CHECK-NEXT: %[[TOKEN:.*]] = "npu.dma_start"(%[[FROM]], %[[TO]]) {permutation = array<i64: 4, 3, 2, 1, 0>}
+// CHECK-NEXT: "npu.dma_wait"(%[[TOKEN]])
+// CHECK-NEXT: }
+// CHECK-NEXT: return
+func.func private @transpose(%x: memref<8x7x6x5x2xf32>, %y: memref<2x5x6x7x8xf32>) attributes {npu.kernel = "copy"} {
+  %t = "npu.dma_start"(%x, %y) {permutation = array<i64: 4, 3, 2, 1, 0>} : (memref<8x7x6x5x2xf32>, memref<2x5x6x7x8xf32>) -> !npu.token
+  "npu.dma_wait"(%t) : (!npu.token) -> ()
+  return
+}
+
+// Six dimensions, of which two go to loops; shorter ones first, in the order of the target.
+// CHECK-LABEL: func.func private @two_loops
+// CHECK: scf.for %[[I:.*]] = %c0{{.*}} to %c3{{.*}} step
+// CHECK: scf.for %[[J:.*]] = %c0{{.*}} to %c2{{.*}} step
+// CHECK-NEXT: memref.subview %arg0[0, 0, %[[I]], %[[J]], 0, 0] [4, 4, 1, 1, 4, 4]
+// CHECK-NEXT: memref.subview %arg1[0, 0, %[[I]], 0, %[[J]], 0] [4, 4, 1, 4, 1, 4]
+func.func private @two_loops(%x: memref<4x4x3x2x4x4xf32>, %y: memref<4x4x3x4x2x4xf32>) attributes {npu.kernel = "copy"} {
+  %t = "npu.dma_start"(%x, %y) {permutation = array<i64: 1, 5, 2, 4, 3, 0>} : (memref<4x4x3x2x4x4xf32>, memref<4x4x3x4x2x4xf32>) -> !npu.token
+  "npu.dma_wait"(%t) : (!npu.token) -> ()
+  return
+}
+
+// A tile that pads its columns, whose number differs from tile to tile, is split along another
+// dimension, and `low` stays as it is.
+// CHECK-LABEL: func.func private @padded
+// CHECK: scf.for %[[I:.*]] = %c0{{.*}} to %c2{{.*}} step
+// CHECK: %[[COLUMNS:.*]] = memref.dim %arg0, %c2{{.*}}
+// CHECK: %[[FROM:.*]] = memref.subview %arg0[%[[I]], 0, 0, 0, 0] [1, 3, %[[COLUMNS]], 4, 4]
+// CHECK: %[[TO:.*]] = memref.subview %alloc[%[[I]], 0, 0, 0, 0] [1, 3, 8, 4, 4]
+// CHECK: "npu.dma_start"(%[[FROM]], %[[TO]], %c0{{.*}}, %c0{{.*}}, %arg1, %c0{{.*}}, %c0{{.*}}) {{.*}}pad_value = 0.000000e+00 : f32
+func.func private @padded(%x: memref<2x3x?x4x4xf32, strided<[2000, 600, 64, 8, 1], offset: ?>>, %low: index) attributes {npu.kernel = "conv2d"} {
+  %zero = arith.constant 0 : index
+  %tile = memref.alloc() : memref<2x3x8x4x4xf32, #npu.space<"sram">>
+  %t = "npu.dma_start"(%x, %tile, %zero, %zero, %low, %zero, %zero) {permutation = array<i64: 0, 1, 2, 3, 4>, pad_value = 0.0 : f32} : (memref<2x3x?x4x4xf32, strided<[2000, 600, 64, 8, 1], offset: ?>>, memref<2x3x8x4x4xf32, #npu.space<"sram">>, index, index, index, index, index) -> !npu.token
+  "npu.dma_wait"(%t) : (!npu.token) -> ()
+  return
+}
+
+// What the engine can do stays: neighbours that are contiguous on both sides are one dimension, and
+// dimensions of extent 1 are none.
+// CHECK-LABEL: func.func private @allowed
+// CHECK-NOT: scf.for
+// CHECK: "npu.dma_start"(%arg0, %arg1)
+// CHECK: "npu.dma_start"(%arg2, %arg3)
+// CHECK: return
+func.func private @allowed(%x: memref<2x3x4x5x6x7xf32>, %y: memref<2x3x4x5x6x7xf32>, %u: memref<2x3x4x1x5x6xf32>, %v: memref<6x4x1x2x3x5xf32>) attributes {npu.kernel = "copy"} {
+  %t = "npu.dma_start"(%x, %y) {permutation = array<i64: 0, 1, 2, 3, 4, 5>} : (memref<2x3x4x5x6x7xf32>, memref<2x3x4x5x6x7xf32>) -> !npu.token
+  "npu.dma_wait"(%t) : (!npu.token) -> ()
+  %s = "npu.dma_start"(%u, %v) {permutation = array<i64: 5, 2, 3, 0, 1, 4>} : (memref<2x3x4x1x5x6xf32>, memref<6x4x1x2x3x5xf32>) -> !npu.token
+  "npu.dma_wait"(%s) : (!npu.token) -> ()
+  return
+}
