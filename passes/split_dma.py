@@ -124,9 +124,7 @@ def _slice(buffer: ir.Value, counters: Mapping[int, ir.Value]) -> ir.Value:
         layout=ir.StridedLayoutAttr.get(DYNAMIC_STRIDE, strides),
         memory_space=type_.memory_space,
     )
-    extents = [
-        memref.DimOp(buffer, index(dim)).result for dim in dims if sizes[dim] == DYNAMIC
-    ]
+    extents = [memref.DimOp(buffer, index(dim)).result for dim in dims if sizes[dim] == DYNAMIC]
     chosen = [counters[dim] for dim in sorted(counters)]
     return memref.SubViewOp(
         part, buffer, chosen, extents, [], offsets, sizes, [1] * type_.rank
