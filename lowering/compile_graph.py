@@ -18,11 +18,12 @@ from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from mlir_npu.errors import RegionCompileError, StrictError
 from mlir_npu.logs import warn_once
-from mlir_npu.lowering.compile_region import compile_region
+from mlir_npu.lowering.compile_region import compile_region, import_region
 from mlir_npu.lowering.fallback import HostPart, compile_host
 from mlir_npu.lowering.host_work import refuse_fallbacks, warn_of_host_work
 from mlir_npu.lowering.partition import partition
 from mlir_npu.lowering.plan import Part
+from mlir_npu.lowering.region_modules import RegionModule, wanted_modules
 from mlir_npu.lowering.report import GraphReport, PartReport, describe_part, record, report_part
 from mlir_npu.lowering.roles import Role
 from mlir_npu.lowering.stitch import stitch, stitched_source
@@ -72,6 +73,10 @@ def _compile_part(part: Part, options: Options, static: frozenset[str]) -> HostP
     if part.place == "host":
         return compile_host(part, options)
     try:
+        if (modules := wanted_modules()) is not None:
+            imported = import_region(part, options, static & set(part.inputs))
+            modules.append(RegionModule(part.name, imported.module))
+            return compile_host(part, dataclasses.replace(options, fallback="eager"))
         return HostPart(compile_region(part, options, static & set(part.inputs)), "npu")
     except RegionCompileError as error:
         return _after_failure(part, options, error)

@@ -19,7 +19,7 @@ from mlir_npu.dialect.target import load_target, set_target
 from mlir_npu.errors import RegionCompileError
 from mlir_npu.lowering.decompositions import NPU_DECOMPOSITIONS
 from mlir_npu.lowering.import_error import RegionImportError
-from mlir_npu.lowering.importer import import_graph
+from mlir_npu.lowering.importer import ImportedRegion, import_graph
 from mlir_npu.lowering.plan import Part
 from mlir_npu.options import Options
 from mlir_npu.passes.pipelines import StageFailure, run_stages
@@ -74,7 +74,11 @@ def compile_region(part: Part, options: Options, parameters: Set[str]) -> Compil
         return _compile(part, options, parameters, dump)
 
 
-def _compile(part: Part, options: Options, parameters: Set[str], dump: StageDump) -> CompiledRegion:
+def import_region(
+    part: Part, options: Options, parameters: Set[str], dump: StageDump | None = None
+) -> ImportedRegion:
+    """The part in linalg on tensors, with its target and threads. Raises RegionCompileError."""
+    dump = dump or StageDump(options.dump_dir, part.name)
     dump.graph(part.graph_module)
     try:
         imported = import_graph(
@@ -84,6 +88,19 @@ def _compile(part: Part, options: Options, parameters: Set[str], dump: StageDump
         path = dump.failure("region.py", part.graph_module.print_readable(print_output=False))
         raise RegionCompileError(f"import: {error}", f"the ATen graph is in {path}") from error
     module = imported.module
+    with module.context, ir.Location.unknown():
+        set_target(module.operation, load_target(options.target))
+        if options.num_threads:
+            module.operation.attributes["npu.num_threads"] = ir.IntegerAttr.get(
+                ir.IntegerType.get_signless(64), options.num_threads
+            )
+    dump.stage("import", module)
+    return imported
+
+
+def _compile(part: Part, options: Options, parameters: Set[str], dump: StageDump) -> CompiledRegion:
+    imported = import_region(part, options, parameters, dump)
+    module = imported.module
     signatures: list[Signature] = []
 
     def on_stage(name: str, module: ir.Module) -> None:
@@ -92,12 +109,6 @@ def _compile(part: Part, options: Options, parameters: Set[str], dump: StageDump
             signatures.append(read_signature(module))
 
     with module.context, ir.Location.unknown():
-        set_target(module.operation, load_target(options.target))
-        if options.num_threads:
-            module.operation.attributes["npu.num_threads"] = ir.IntegerAttr.get(
-                ir.IntegerType.get_signless(64), options.num_threads
-            )
-        dump.stage("import", module)
         try:
             run_stages(module, on_stage)
             kernel = Kernel(module)

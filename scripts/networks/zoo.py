@@ -1,6 +1,6 @@
-"""What the demo compiles: three real networks with their inputs.
+"""Real networks with their inputs: the three that the demo compiles, and ResNet-50.
 
-ResNet-18 and MobileNetV2 are the ones of the package transformers, built from their configurations
+The ResNets and MobileNetV2 are those of the package transformers, built from their configurations
 with seeded random weights (no weights are downloaded); CREPE tiny has its trained weights.
 """
 
@@ -63,6 +63,15 @@ def resnet18() -> nn.Module:
     return settle(Classifier(ResNetForImageClassification(config)))
 
 
+def resnet50() -> nn.Module:
+    """ResNet-50: bottleneck blocks, 1000 classes, 4.09 G multiply-accumulates."""
+    from transformers import ResNetConfig, ResNetForImageClassification
+
+    torch.manual_seed(50)
+    config = ResNetConfig(num_labels=CLASSES)  # the defaults are those of ResNet-50
+    return settle(Classifier(ResNetForImageClassification(config)))
+
+
 def mobilenet_v2() -> nn.Module:
     """MobileNetV2 1.0: inverted residuals with depthwise convolutions and ReLU6, 1000 classes."""
     from transformers import MobileNetV2Config, MobileNetV2ForImageClassification
@@ -96,6 +105,10 @@ def tones() -> tuple[torch.Tensor, ...]:
 
 
 RESNET18 = Network("ResNet-18", resnet18, images, max_regions=2)
+RESNET50 = Network("ResNet-50", resnet50, images, max_regions=2)
 MOBILENET_V2 = Network("MobileNetV2", mobilenet_v2, images)
 CREPE = Network("CREPE tiny", crepe.load, tones)
 NETWORKS = (RESNET18, MOBILENET_V2, CREPE)
+BY_NAME = {
+    network.name.lower().replace(" ", "-"): network for network in (*NETWORKS, RESNET50)
+}  # all that tools know, more than the demo shows
