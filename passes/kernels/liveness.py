@@ -13,6 +13,7 @@ class Steps:
     def __init__(self, function: ir.Operation):
         self._order = nested(function)
         self._step = {op: index for index, op in enumerate(self._order)}
+        self._ends: dict[ir.Operation, int] = {}
 
     def life(self, allocation: ir.Operation) -> tuple[int, int]:
         """First and last step of the buffer that `allocation` makes.
@@ -49,8 +50,10 @@ class Steps:
         return bool(real) and overwrites(*real[0])
 
     def _end(self, op: ir.Operation) -> int:
-        inner = nested(op)
-        return self._step[inner[-1]] if inner else self._step[op]
+        if op not in self._ends:
+            inner = nested(op)
+            self._ends[op] = self._step[inner[-1]] if inner else self._step[op]
+        return self._ends[op]
 
 
 def _ancestor(op: ir.Operation, block: ir.Block) -> ir.Operation:
