@@ -5,23 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlir_npu.dialect.bindings import ir
+from mlir_npu.passes.analysis.move_shape import effective_dims
 from mlir_npu.simulator.buffers import Buffer
 from mlir_npu.simulator.errors import SimulationError
 
 
-def merged_dims(source: Buffer, target: Buffer) -> list[tuple[int, int, int]]:
-    """(extent, source stride, target stride) of a move between boxes of one shape, outermost first.
-
-    Dimensions of extent 1 are dropped, and two are merged where both sides are contiguous in them.
-    """
-    dims: list[tuple[int, int, int]] = []
-    for extent, read, written in zip(source.shape, source.strides, target.strides):
-        if extent == 1:
-            continue
-        if dims and dims[-1][1:] == (extent * read, extent * written):
-            extent *= dims.pop()[0]
-        dims.append((extent, read, written))
-    return dims
+def rank_of(source: Buffer, landing: Buffer) -> int:
+    """Counters that a DMA engine needs for a move between boxes of one shape."""
+    return len(effective_dims(landing.shape, source.strides, landing.strides))
 
 
 def landing_of(

@@ -19,6 +19,7 @@ from mlir_npu.passes.kernels.walk import (
     symbol,
 )
 from mlir_npu.simulator.buffers import Buffer, Memory
+from mlir_npu.simulator.costs import DMA_IN, DMA_OUT
 from mlir_npu.simulator.errors import SimulationError
 from mlir_npu.simulator.program import Program
 from mlir_npu.simulator.result import KernelRun, ModuleRun
@@ -118,16 +119,13 @@ def _bytes(type_: ir.Type) -> int:
 
 
 def _shape_text(kernel: ir.Operation, machine: TimingMachine) -> str:
-    """What the kernel reads first and what it writes, and the window of its root."""
+    """The first argument that is read and the largest that is written, the window of the root."""
     types = {f"arg{i}": a.type.shape for i, a in enumerate(entry(kernel).arguments)}
-    sides = []
-    for unit in ("dma in", "dma out"):
-        names = [event.memory for event in machine.events if event.unit == unit]
-        names = [name for name in names if name in types]
-        largest = max(dict.fromkeys(names), key=lambda name: prod(types[name]), default=None)
-        first = names[0] if names and unit == "dma in" else largest
-        sides.append("x".join(map(str, types[first])) if first else "nothing")
-    return " to ".join(sides) + _window_text(kernel)
+    used = {(event.unit, event.memory) for event in machine.events}
+    read = [shape for name, shape in types.items() if (DMA_IN, name) in used]
+    written = [shape for name, shape in types.items() if (DMA_OUT, name) in used]
+    sides = [*read[:1], *sorted(written, key=prod)[-1:]]
+    return " to ".join("x".join(map(str, shape)) for shape in sides) + _window_text(kernel)
 
 
 def _window_text(kernel: ir.Operation) -> str:

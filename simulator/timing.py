@@ -21,7 +21,7 @@ from mlir_npu.simulator.buffers import Buffer, Memory
 from mlir_npu.simulator.costs import DMA_IN, DMA_OUT, UNITS, Cost, compute_cost, move_units
 from mlir_npu.simulator.errors import SimulationError
 from mlir_npu.simulator.hazards import Access, Hazards, Token, compute_accesses
-from mlir_npu.simulator.moves import landing_of, merged_dims
+from mlir_npu.simulator.moves import landing_of, rank_of
 from mlir_npu.simulator.occupancy import Occupancy
 from mlir_npu.simulator.traffic import Traffic
 
@@ -188,7 +188,7 @@ class TimingMachine:
                 self._now, self._held_by = max(channels), unit
 
     def _check_rank(self, op: ir.Operation, source: Buffer, landing: Buffer) -> None:
-        rank = len(merged_dims(source, landing))
+        rank = rank_of(source, landing)
         if rank > self.target.dma.max_rank:
             raise SimulationError(
                 op,

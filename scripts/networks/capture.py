@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from mlir_npu.errors import OptionsError, RegionCompileError
 from mlir_npu.lowering.region_modules import RegionModule, collect_modules
 from mlir_npu.lowering.report import collect
 from mlir_npu.scripts.networks import zoo
@@ -16,6 +17,9 @@ from mlir_npu.scripts.networks import zoo
 
 class NoSuchModel(ValueError):
     """The name is no network of the zoo and no package.module:function."""
+
+
+MODEL_ERRORS = (NoSuchModel, OptionsError, RegionCompileError)
 
 
 @dataclass(frozen=True)
