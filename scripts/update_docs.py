@@ -1,4 +1,4 @@
-"""Writes the parts of docs/ that come from the code: tables, the dialect reference.
+"""Writes the parts of docs/ that come from the code: tables, the dialect reference, the case study.
 
     python -m mlir_npu.scripts.update_docs [--check]
 
@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from mlir_npu.scripts.docs import dialect_reference, tables
+from mlir_npu.scripts.docs import case_study, dialect_reference, tables
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -27,6 +27,10 @@ PARTS: dict[str, Callable[[], str]] = {
     "dialect-attributes": dialect_reference.attributes,
     "dialect-ops": dialect_reference.ops,
     "dialect-checks": dialect_reference.checks,
+    "case-study-stages": case_study.table,
+    "case-study-input": case_study.source,
+    "case-study-target": case_study.machine,
+    "case-study-passes": case_study.passes,
 }
 
 
