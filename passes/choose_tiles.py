@@ -1,51 +1,88 @@
-"""Decide the tile of every kernel and write it down, with its bytes and what bound it.
+"""Decide tile, order and buffers of every kernel; write them down with bytes and what bound them.
 
 The decision is made by `analysis/tile_choice.py` from the loops and operands of the kernel and the
 module's `npu.target`; nothing is rewritten here. A kernel that already has a schedule keeps it. A
 kernel whose smallest tile exceeds a memory is an error with needed and available bytes.
+
+mode: `pipelined`; `serial`, with one buffer for everything; `untiled`, whole kernels as if memories
+were infinite, in which case the schedule says so and no later check holds it to the capacities. On
+a target whose sram is a cache there is one mode only, without order and buffers.
 
 Before:
     func.func private @conv2d_0(...) attributes {npu.kernel = "conv2d"}
 After:
     func.func private @conv2d_0(...) attributes {npu.kernel = "conv2d", npu.schedule = {
         tile = array<i64: 0, 8, 0, 2, 0>,     // parallel loops of the last op, 0: whole
-        reduction_tile = array<i64: 16, 0, 0>, // reduction loops of the root, only if split
-        parallel = true, sram_bytes = 148992, acc_bytes = 57344, bound = "cores"}}
+        reduction_tile = array<i64: 0, 0, 16>, // reduction loops of the root, only if split
+        order = array<i64: 3, 1, 0, 2, 4>,     // parallel loops, outermost first
+        buffers = 2, acc_buffers = 1,          // of what is moved more than once; of accumulators
+        sram_bytes = 148992, acc_bytes = 57344, // all buffers together
+        cycles = 61440, bound = "matrix unit", parallel = false}}
 """
+from dataclasses import dataclass
+
 from mlir_npu.dialect.bindings import ir
-from mlir_npu.dialect.target import target_of
+from mlir_npu.dialect.target import Target, target_of
 from mlir_npu.passes.analysis.footprint import KernelShape
-from mlir_npu.passes.analysis.tile_choice import Budget, Choice, DoesNotFit, choose_tile
+from mlir_npu.passes.analysis.tile_choice import MODES, Choice, DoesNotFit, choose_tile
 from mlir_npu.passes.kernels.describe import describe
 from mlir_npu.passes.kernels.walk import kernels, string, symbol
-from mlir_npu.passes.registry import NoOptions, fail, register_pass
+from mlir_npu.passes.registry import fail, register_pass
 
 SCHEDULE = "npu.schedule"
+UNTILED = "untiled"
 
 
-@register_pass("choose-tiles")
-def choose_tiles(module: ir.Operation, options: NoOptions) -> None:
+@dataclass(frozen=True)
+class ChooseTilesOptions:
+    mode: str = MODES[0]
+
+    def __post_init__(self):
+        if self.mode not in MODES:
+            raise ValueError(f"mode must be {', '.join(MODES)}; got '{self.mode}'")
+
+
+@register_pass("choose-tiles", ChooseTilesOptions)
+def choose_tiles(module: ir.Operation, options: ChooseTilesOptions) -> None:
     todo = [kernel for kernel in kernels(module) if SCHEDULE not in kernel.attributes]
     if not todo:
         return
-    budget = Budget.of(target_of(module))
+    target = target_of(module)
     for kernel in todo:
-        kernel.attributes[SCHEDULE] = _schedule(kernel, budget)
+        kernel.attributes[SCHEDULE] = _schedule(kernel, target, options.mode)
 
 
-def _schedule(kernel: ir.Operation, budget: Budget) -> ir.Attribute:
+def is_untiled(kernel: ir.Operation) -> bool:
+    """Whether the kernel was left whole on purpose and may exceed the memories."""
+    if SCHEDULE not in kernel.attributes:
+        return False
+    schedule = ir.DictAttr(kernel.attributes[SCHEDULE])
+    return "mode" in schedule and ir.StringAttr(schedule["mode"]).value == UNTILED
+
+
+def _schedule(kernel: ir.Operation, target: Target, mode: str) -> ir.Attribute:
     try:
-        shape = describe(kernel, budget.lanes)
+        shape = describe(kernel, target.vector.lanes)
     except ValueError as error:
         fail(kernel, f"kernel '{symbol(kernel)}' cannot be tiled: {error}")
     if shape is None:
-        return _attribute((), (), Choice((), False, 0, 0, "data movement"))
+        return ir.DictAttr.get(_entries((), (), Choice((), False, 0, 0, "data movement")))
     try:
-        choice = choose_tile(shape, budget)
+        choice = choose_tile(shape, target, mode)
     except DoesNotFit as error:
         kind = string(kernel, "npu.kernel")
         fail(kernel, f"{kind} kernel '{symbol(kernel)}' does not fit: {error}; run it on the host")
-    return _attribute(*_relative_tile(shape, choice), choice)
+    entries = _entries(*_relative_tile(shape, choice), choice)
+    if choice.order is not None:
+        # the attribute counts parallel loops only
+        order = [shape.parallel.index(loop) for loop in choice.order]
+        entries["order"] = ir.DenseI64ArrayAttr.get(order)
+        entries["buffers"] = _integer(choice.buffers)
+        entries["acc_buffers"] = _integer(choice.acc_buffers)
+        entries["cycles"] = _integer(choice.cycles)
+    if mode == UNTILED and not target.cached:
+        entries["mode"] = ir.StringAttr.get(UNTILED)
+    return ir.DictAttr.get(entries)
 
 
 def _relative_tile(shape: KernelShape, choice: Choice) -> tuple[list[int], list[int]]:
@@ -54,15 +91,18 @@ def _relative_tile(shape: KernelShape, choice: Choice) -> tuple[list[int], list[
     return [sizes[i] for i in shape.parallel], [sizes[i] for i in shape.reductions]
 
 
-def _attribute(tile, reduction_tile, choice: Choice) -> ir.Attribute:
-    i64 = ir.IntegerType.get_signless(64)
+def _entries(tile, reduction_tile, choice: Choice) -> dict[str, ir.Attribute]:
     entries = {
         "tile": ir.DenseI64ArrayAttr.get(list(tile)),
         "parallel": ir.BoolAttr.get(choice.parallel),
-        "sram_bytes": ir.IntegerAttr.get(i64, choice.sram_bytes),
-        "acc_bytes": ir.IntegerAttr.get(i64, choice.acc_bytes),
+        "sram_bytes": _integer(choice.sram_bytes),
+        "acc_bytes": _integer(choice.acc_bytes),
         "bound": ir.StringAttr.get(choice.bound),
     }
     if any(reduction_tile):
         entries["reduction_tile"] = ir.DenseI64ArrayAttr.get(list(reduction_tile))
-    return ir.DictAttr.get(entries)
+    return entries
+
+
+def _integer(value: int) -> ir.Attribute:
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)

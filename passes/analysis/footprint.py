@@ -37,7 +37,8 @@ class Loop:
 class Access:
     """An operand: per dimension the pairs (loop, coefficient) that index it, and where it lives.
 
-    `padded`: it is read through a pad, so that its tile is written by a padding move.
+    `padded`: it is read through a pad, so that its tile is written by a padding move. `image`: its
+    extents without the pad. `moved`: it is in dram too; what stays on chip is never moved.
     """
 
     name: str
@@ -46,6 +47,8 @@ class Access:
     space: str = "sram"
     written: bool = False
     padded: bool = False
+    image: tuple[int, ...] | None = None
+    moved: bool = True
 
     def elements(self, tile: Sequence[int]) -> int:
         return prod(
@@ -61,12 +64,26 @@ class Access:
 
 
 @dataclass(frozen=True)
+class Compute:
+    """One op on tiles: the kernel's loops that it runs over, and scalar operations per point.
+
+    `unit`: "matrix"; "vector", which takes a cycle per operation; "window", a pool or depthwise
+    convolution on the vector unit, which takes one per tap.
+    """
+
+    unit: str
+    loops: tuple[int, ...]
+    operations: int = 1
+
+
+@dataclass(frozen=True)
 class KernelShape:
     """Loops and operands of one kernel.
 
     `unit`: "matrix" when its root contracts channels, else "vector". `rows` and `columns` name the
     loops that the matrix unit takes as its input and output channels. `operations` counts the
-    scalar operations of the bodies per point of all loops.
+    scalar operations of the bodies per point of all loops. `computes`: what runs on a tile, the
+    root first. `factor_type`: element type of what the matrix unit multiplies.
     """
 
     loops: tuple[Loop, ...]
@@ -75,6 +92,8 @@ class KernelShape:
     rows: tuple[int, ...] = ()
     columns: tuple[int, ...] = ()
     operations: int = 1
+    computes: tuple[Compute, ...] = ()
+    factor_type: str = "f32"
 
     @property
     def extents(self) -> tuple[int, ...]:

@@ -1,71 +1,45 @@
-"""Choose the tile of a kernel: every allowed tile is scored, the cheapest one that fits is taken.
+"""Choose tile, order of loops and buffers of a kernel: the cheapest of all that fit the memories.
 
-Pure Python and NumPy, no IR. The candidates are the products of the divisors of the loops, so the
-search is exhaustive and has no order to get wrong; reductions stay whole and vectors full unless
-nothing fits without splitting them. A tile costs its moves (`setup + bytes / rate` each) plus its
-compute; the kernel costs that times the tiles that one core runs. The tile that would be taken with
-unlimited memory tells which memory bound the choice.
+Pure Python and NumPy, no IR. The candidates are the products of the divisors of the loops, with
+every order of the tile loops and one or two buffers, so the search is exhaustive and has no order
+to get wrong. Windows stay whole and vectors full unless nothing fits otherwise. What would be taken
+with unlimited memory tells whether a memory bound the choice; if none did, the busiest unit does.
 
-On a target with caches the budget is a goal: a tile that exceeds it is only more expensive.
+On a target with caches there are no orders and buffers, and a tile need not fit (`cached_tiles`).
 """
-from dataclasses import dataclass
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mlir_npu.dialect.target import Target
+from mlir_npu.passes.analysis import cached_tiles, pipeline_cost
 from mlir_npu.passes.analysis.footprint import Footprint, KernelShape, footprint
+from mlir_npu.passes.analysis.tile_grid import all_tiles, buffer_bytes
+from mlir_npu.passes.analysis.tile_orders import groups, orders
 
-PARALLEL_WORK = 50_000
-TILE_OVERHEAD_CYCLES = 200
-CACHE_SHARE = 0.75
-CACHED_RUN_CYCLES = 8
-
-
-@dataclass(frozen=True)
-class Budget:
-    """The numbers of a target that tile choice reads. Bytes, and cycles of the target's clock."""
-
-    sram_bytes: int
-    acc_bytes: int
-    sram_alignment: int
-    acc_alignment: int
-    cached: bool
-    lanes: int
-    matrix_rows: int
-    matrix_columns: int
-    dma_setup_cycles: int
-    dma_bytes_per_cycle: int
-    cores: int
-
-    @classmethod
-    def of(cls, target) -> "Budget":
-        return cls(
-            sram_bytes=target.sram.bytes,
-            acc_bytes=target.acc.bytes,
-            sram_alignment=target.sram.alignment,
-            acc_alignment=target.acc.alignment,
-            cached=target.cached,
-            lanes=target.vector.lanes,
-            matrix_rows=target.matrix.rows,
-            matrix_columns=target.matrix.cols,
-            dma_setup_cycles=target.dma.setup_cycles,
-            dma_bytes_per_cycle=target.dma.bytes_per_cycle,
-            cores=target.cores,
-        )
-
-    @property
-    def alignments(self) -> dict[str, int]:
-        return {"sram": self.sram_alignment, "acc": self.acc_alignment}
+MODES = ("pipelined", "serial", "untiled")
+WORTH_NAMING = 0.99  # share of the cycles below which a larger memory would have helped
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A tile over all loops of the kernel, what it occupies, and what kept it from being larger."""
+    """A tile over all loops of the kernel, what it occupies, and what kept it from being faster.
+
+    order: the parallel loops, outermost first, None on a cached target; buffers: of every operand
+    that is moved more than once; acc_buffers: of accumulators; cycles: the estimate.
+    """
 
     tile: tuple[int, ...]
     parallel: bool
     sram_bytes: int
     acc_bytes: int
     bound: str
+    order: tuple[int, ...] | None = None
+    buffers: int = 1
+    acc_buffers: int = 1
+    cycles: int = 0
 
 
 class DoesNotFit(Exception):
@@ -81,163 +55,125 @@ class DoesNotFit(Exception):
         )
 
 
-def choose_tile(shape: KernelShape, budget: Budget) -> Choice:
-    """The cheapest tile that fits; raises DoesNotFit."""
-    for reductions_split, any_size in ((False, False), (True, False), (True, True)):
-        tiles = candidates(shape, reductions_split, any_size)
-        costs = cycles(shape, tiles, budget)
-        sram, acc = memory(shape, tiles, budget)
-        fits = np.full(len(tiles), True)
-        if not budget.cached:
-            fits = (sram <= budget.sram_bytes) & (acc <= budget.acc_bytes)
-        if fits.any():
-            return _choice(shape, budget, tiles, costs, sram, acc, fits)
-    raise _does_not_fit(shape, budget)
+def choose_tile(shape: KernelShape, target: Target, mode: str = "pipelined") -> Choice:
+    """The cheapest choice that fits; raises DoesNotFit.
+
+    mode: "pipelined"; "serial", without second buffers; "untiled", as if memories were infinite.
+    Both are the same as "pipelined" on a cached target.
+    """
+    if target.cached:
+        return _choose_cached(shape, target)
+    if mode == "untiled":
+        largest = np.array([[loop.tiles()[-1] for loop in shape.loops]], dtype=np.int64)
+        found = _search(shape, largest.reshape(1, -1), target, "serial")
+        return replace(found.any, bound="nothing: untiled")
+    windows = tuple(i for i in shape.reductions if shape.rows and i not in shape.rows)
+    for whole, any_size in ((windows, False), ((), False), ((), True)):
+        found = _search(shape, all_tiles(shape, whole, any_size), target, mode)
+        if found.fits is not None:
+            return replace(found.fits, bound=_bound(shape, found, target))
+    raise _does_not_fit(shape, target)
 
 
-def candidates(shape: KernelShape, reductions_split: bool, any_size: bool) -> np.ndarray:
-    """All allowed tiles, one row each; of equal ones that first which splits the outer loops."""
-    sizes = []
-    for loop in shape.loops:
-        whole = loop.reduction and not reductions_split
-        sizes.append([loop.extent] if whole else list(loop.tiles(any_size))[::-1])
-    if not sizes:
-        return np.ones((1, 0), dtype=np.int64)
-    inner_first = [np.array(s, dtype=np.int64) for s in reversed(sizes)]
-    grid = np.meshgrid(*inner_first, indexing="ij")
-    return np.stack([axis.ravel() for axis in reversed(grid)], axis=1)
+@dataclass(frozen=True)
+class _Found:
+    """The cheapest choice that fits, None if none does, and the cheapest of all."""
+
+    fits: Choice | None
+    any: Choice
 
 
-def dim_extents(access, tiles: np.ndarray) -> list[np.ndarray]:
-    """Extent of every dimension of an operand, for every tile."""
-    extents = []
-    for dim in access.dims:
-        extent = np.ones(len(tiles), dtype=np.int64)
-        for loop, coefficient in dim:
-            extent += coefficient * (tiles[:, loop] - 1)
-        extents.append(extent)
-    return extents
+def _search(shape: KernelShape, tiles: np.ndarray, target: Target, mode: str) -> _Found:
+    work = pipeline_cost.tile_work(shape, tiles, target)
+    fits = overall = None
+    for split, rows in groups(shape, work.trips):
+        own = work[rows]
+        for order in orders(shape, split):
+            for choice, fitting in _variants(shape, tiles[rows], own, order, target, mode):
+                if fitting and (fits is None or choice.cycles < fits.cycles):
+                    fits = choice
+                if overall is None or choice.cycles < overall.cycles:
+                    overall = choice
+    return _Found(fits, overall)
 
 
-def elements(access, tiles: np.ndarray) -> np.ndarray:
-    total = np.ones(len(tiles), dtype=np.int64)
-    for extent in dim_extents(access, tiles):
-        total *= extent
-    return total
+def _variants(shape, tiles, work, order, target: Target, mode: str):
+    """The cheapest tile of those that fit, and of all, for every number of buffers."""
+    counts = pipeline_cost.move_counts(shape, work.trips, order)
+    channels = target.dma.channels
+    busy = pipeline_cost.occupancy(shape, work, counts, channels)
+    copies = ((1, 1),) if mode == "serial" else ((1, 1), (2, 1), (2, 2))
+    for buffers, acc_buffers in copies:
+        cycles = pipeline_cost.serial_cycles(busy)
+        if buffers > 1:
+            cycles = pipeline_cost.pipelined_cycles(
+                shape, work, counts, busy, acc_buffers, channels
+            )
+        sram, acc = pipeline_cost.memory(shape, work, counts, buffers, acc_buffers)
+        allowed = (sram <= target.sram.bytes) & (acc <= target.acc.bytes)
+        limited = np.where(allowed, cycles, np.iinfo(np.int64).max)
+        for row, fitting in ((int(np.argmin(limited)), True), (int(np.argmin(cycles)), False)):
+            if fitting and not allowed[row]:
+                continue
+            tile = tuple(int(size) for size in tiles[row])
+            sizes = int(sram[row]), int(acc[row])
+            yield (
+                Choice(tile, False, *sizes, "", order, buffers, acc_buffers, int(cycles[row])),
+                fitting,
+            )
 
 
-def contiguous_runs(access, tiles: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """How many separate runs of memory a tile of a row-major operand consists of."""
-    runs = np.ones(len(tiles), dtype=np.int64)
-    joined = np.full(len(tiles), True)
-    full = dim_extents(access, whole)
-    for extent, full_extent in reversed(list(zip(dim_extents(access, tiles), full))):
-        runs *= np.where(joined, 1, extent)
-        joined &= extent == full_extent
-    return runs
-
-
-def memory(shape: KernelShape, tiles: np.ndarray, budget: Budget):
-    """Bytes of sram and of acc that every tile needs, one buffer per operand."""
-    totals = {space: np.zeros(len(tiles), dtype=np.int64) for space in ("sram", "acc")}
-    for access in shape.accesses:
-        alignment = budget.alignments[access.space]
-        size = elements(access, tiles) * access.element_bytes
-        totals[access.space] += -(-size // alignment) * alignment
-    return totals["sram"], totals["acc"]
-
-
-def cycles(shape: KernelShape, tiles: np.ndarray, budget: Budget) -> np.ndarray:
-    """Estimated cycles of the whole kernel for every tile."""
-    extents = np.array(shape.extents)
-    counts = extents // tiles
-    parallel = np.prod(counts[:, list(shape.parallel)], axis=1)
-    steps = np.prod(counts[:, list(shape.reductions)], axis=1)
-    per_tile = steps * _compute_cycles(shape, tiles, budget) + TILE_OVERHEAD_CYCLES
-    for access in shape.accesses:
-        if access.space != "sram":
-            continue
-        reduced = any(access.depends_on(loop) for loop in shape.reductions)
-        move = _move_cycles(access, tiles, budget)
-        if budget.cached:
-            move = move + CACHED_RUN_CYCLES * contiguous_runs(access, tiles, extents[np.newaxis])
-        per_tile = per_tile + move * (steps if reduced else 1)
-    if budget.cached:
-        per_tile = per_tile + _reload_cycles(shape, tiles, budget)
-    rounds = -(-parallel // budget.cores) if work(shape) > PARALLEL_WORK else parallel
-    return rounds * per_tile
-
-
-def work(shape: KernelShape) -> int:
-    """Scalar operations, a multiply-add counted once."""
-    return shape.points() * (1 if shape.unit == "matrix" else shape.operations)
-
-
-def _compute_cycles(shape: KernelShape, tiles: np.ndarray, budget: Budget) -> np.ndarray:
-    if shape.unit == "vector":
-        return -(-np.prod(tiles, axis=1) * shape.operations // budget.lanes)
-    if budget.cached:  # no matrix unit: two fused multiply-adds of a vector per cycle
-        return -(-np.prod(tiles, axis=1) // (2 * budget.lanes))
-    rows = np.prod(tiles[:, list(shape.rows)], axis=1)
-    columns = np.prod(tiles[:, list(shape.columns)], axis=1)
-    rest = np.prod(tiles, axis=1) // (rows * columns)
-    return rest * -(-rows // budget.matrix_rows) * -(-columns // budget.matrix_columns)
-
-
-def _move_cycles(access, tiles: np.ndarray, budget: Budget) -> np.ndarray:
-    """A move into or out of sram; with caches only a padding move is a copy, the rest streams."""
-    setup = 0 if budget.cached and not access.padded else budget.dma_setup_cycles
-    size = elements(access, tiles) * access.element_bytes
-    return setup + -(-size // budget.dma_bytes_per_cycle)
-
-
-def _reload_cycles(shape: KernelShape, tiles: np.ndarray, budget: Budget) -> np.ndarray:
-    """An image tile that leaves no room for weights is fetched for every block of channels."""
-    image = np.zeros(len(tiles), dtype=np.int64)
-    if not shape.columns:
-        return image
-    blocks = tiles[:, shape.columns[0]]
-    panel = np.zeros_like(image)
-    for access in shape.accesses:
-        size = elements(access, tiles) * access.element_bytes
-        if access.written or access.space != "sram":
-            continue
-        if not access.depends_on(shape.columns[0]):
-            image += size
-        elif any(access.depends_on(loop) for loop in shape.reductions):
-            panel += size // blocks
-    excess = image + panel > budget.sram_bytes * CACHE_SHARE
-    return np.where(excess, image * (blocks - 1) // budget.dma_bytes_per_cycle, 0)
-
-
-def _choice(shape, budget, tiles, costs, sram, acc, fits) -> Choice:
-    chosen = int(np.argmin(np.where(fits, costs, np.iinfo(np.int64).max)))
-    tile = tuple(int(size) for size in tiles[chosen])
-    parallel = work(shape) > PARALLEL_WORK and shape.tile_count(tile, shape.parallel) > 1
-    bound = _bound(shape, budget, tiles, costs, sram, acc, chosen)
-    return Choice(tile, parallel and budget.cores > 1, int(sram[chosen]), int(acc[chosen]), bound)
-
-
-def _bound(shape, budget, tiles, costs, sram, acc, chosen) -> str:
-    """Which memory keeps the cheaper tile away, else what the tile itself achieves."""
-    better = int(np.argmin(costs))
-    if costs[better] < costs[chosen] and not budget.cached:
+def _bound(shape: KernelShape, found: _Found, target: Target) -> str:
+    """Which memory keeps the faster choice away, else the busiest unit."""
+    chosen, faster = found.fits, found.any
+    if faster.cycles < chosen.cycles * WORTH_NAMING:
         for name, needed, available in (
-            ("sram", sram[better], budget.sram_bytes),
-            ("acc", acc[better], budget.acc_bytes),
+            ("sram", faster.sram_bytes, target.sram.bytes),
+            ("acc", faster.acc_bytes, target.acc.bytes),
         ):
             if needed > available:
-                wanted = "x".join(str(int(size)) for size in tiles[better])
-                return f"{name}: tile {wanted} needs {int(needed)} of {available} bytes"
-    if tuple(tiles[chosen]) == shape.extents:
+                wanted = "x".join(map(str, faster.tile))
+                return f"{name}: tile {wanted} needs {needed} of {available} bytes"
+    if chosen.tile == shape.extents:
         return "nothing: untiled"
-    return "cores" if budget.cores > 1 and work(shape) > PARALLEL_WORK else "cost"
+    return busiest_unit(shape, chosen, target)
 
 
-def _does_not_fit(shape: KernelShape, budget: Budget) -> DoesNotFit:
+def busiest_unit(shape: KernelShape, choice: Choice, target: Target) -> str:
+    """The unit that the choice keeps busy for the most cycles."""
+    work = pipeline_cost.tile_work(shape, np.array([choice.tile]), target)
+    counts = pipeline_cost.move_counts(shape, work.trips, choice.order)
+    busy = pipeline_cost.occupancy(shape, work, counts, target.dma.channels)
+    units = {
+        "matrix unit": busy.matrix,
+        "vector unit": busy.vector,
+        "dma in": busy.dma_in,
+        "dma out": busy.dma_out,
+    }
+    return max(units, key=lambda name: int(units[name][0]))
+
+
+def _choose_cached(shape: KernelShape, target: Target) -> Choice:
+    tiles = all_tiles(shape, whole=shape.reductions)
+    chosen = tiles[[int(np.argmin(cached_tiles.cycles(shape, tiles, target)))]]
+    tile = tuple(int(size) for size in chosen[0])
+    shared = target.cores > 1 and cached_tiles.is_worth_sharing(shape)
+    bound = "cores" if shared else "cost"
+    if tile == shape.extents:
+        bound = "nothing: untiled"
+    used = {"sram": 0, "acc": 0}
+    alignments = {"sram": target.sram.alignment, "acc": target.acc.alignment}
+    for access in shape.accesses:
+        used[access.space] += int(buffer_bytes(access, chosen, alignments[access.space])[0])
+    parallel = shared and shape.tile_count(tile, shape.parallel) > 1
+    return Choice(tile, parallel, used["sram"], used["acc"], bound)
+
+
+def _does_not_fit(shape: KernelShape, target: Target) -> DoesNotFit:
     smallest = [loop.tiles(any_size=True)[0] for loop in shape.loops]
-    needs = footprint(shape, smallest, budget.alignments)
-    for name, available in (("sram", budget.sram_bytes), ("acc", budget.acc_bytes)):
+    alignments = {"sram": target.sram.alignment, "acc": target.acc.alignment}
+    needs = footprint(shape, smallest, alignments)
+    for name, available in (("sram", target.sram.bytes), ("acc", target.acc.bytes)):
         if needs.bytes(name) > available:
             return DoesNotFit(name, needs.bytes(name), available, needs)
     raise AssertionError(f"tile {smallest} fits, but the search found none that does")

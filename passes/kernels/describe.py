@@ -1,9 +1,8 @@
 """Read a kernel function on tensors into the plain `KernelShape` that tile choice works on."""
 from dataclasses import dataclass
-from math import prod
 
 from mlir_npu.dialect.bindings import ir, linalg
-from mlir_npu.passes.analysis.footprint import Access, KernelShape, Loop
+from mlir_npu.passes.analysis.footprint import Access, Compute, KernelShape, Loop
 from mlir_npu.passes.kernels.walk import definition, entry, nested, string, terminator
 
 MATRIX_OPS = {
@@ -12,6 +11,11 @@ MATRIX_OPS = {
     "grouped_conv2d": ((8,), (4, 5), (5,), (3,)),
     "matmul": ((3,), (1, 2), (2,), ()),
 }
+WINDOWS = (
+    "linalg.pooling_nhwc_max",
+    "linalg.pooling_nhwc_sum",
+    "linalg.depthwise_conv_2d_nhwc_hwc",
+)
 SHAPE_ONLY = {"linalg.pooling_nhwc_max": 1, "linalg.pooling_nhwc_sum": 1}
 
 
@@ -110,7 +114,7 @@ def describe(kernel: ir.Operation, lanes: int) -> KernelShape | None:
     chain = (ops.root, *ops.epilogue)
     loops, loop_of = _number_loops(chain, ops.last)
     special = MATRIX_OPS.get(string(ops.root, "npu.op") or "")
-    unit = _matrix_loops(special, loop_of[ops.root]) if special else {}
+    unit = _matrix_unit(special, ops.root, loop_of[ops.root]) if special else {}
     whole = {loop_of[ops.root].get(i) for i in special[2]} if special else set()
     forced = {loop_of[ops.root].get(i) for i in special[3]} if special else set()
     innermost = max((i for i, (_, reduction) in enumerate(loops) if not reduction), default=-1)
@@ -129,13 +133,33 @@ def describe(kernel: ir.Operation, lanes: int) -> KernelShape | None:
         described,
         accesses,
         operations=max(1, sum(_body_size(op) for op in chain)),
+        computes=_computes(chain, loop_of, special is not None),
         **unit,
     )
 
 
-def _matrix_loops(special, loop_of) -> dict:
-    rows, columns = ({loop_of[i] for i in loops if i in loop_of} for loops in special[:2])
-    return {"unit": "matrix", "rows": tuple(sorted(rows)), "columns": tuple(sorted(columns))}
+def _computes(chain, loop_of, on_matrix_unit: bool) -> tuple[Compute, ...]:
+    """What runs on a tile: one op per linalg op and output, and a drain where the last one adds."""
+    found = []
+    for op in chain:
+        unit = "matrix" if on_matrix_unit and op == chain[0] else "vector"
+        if op.name in WINDOWS:
+            unit = "window"
+        loops = tuple(sorted(loop_of[op].values()))
+        found += [Compute(unit, loops, _body_size(op))] * output_count(op)
+    last = chain[-1]
+    if reduced := reduction_loops(last):
+        kept = (loop for own, loop in loop_of[last].items() if own not in reduced)
+        found.append(Compute("vector", tuple(sorted(kept)), 0))
+    return tuple(found)
+
+
+def _matrix_unit(special, root: ir.Operation, loop_of) -> dict:
+    rows, columns = (
+        tuple(sorted({loop_of[i] for i in loops if i in loop_of})) for loops in special[:2]
+    )
+    factor = ir.ShapedType(root.operands[0].type).element_type
+    return {"unit": "matrix", "rows": rows, "columns": columns, "factor_type": str(factor)}
 
 
 def _number_loops(chain, last):
@@ -184,17 +208,19 @@ def _accesses(ops: KernelOps, chain, loop_of) -> tuple[Access, ...]:
             dims = _kernel_dims(map_, loop_of[op])
             source = definition(value)
             padded = source is not None and source.name == "tensor.pad"
+            image = tuple(shape_of(source.operands[0])) if padded else None
             key = (names[value], dims)
-            found[key] = Access(names[value], dims, _bytes(value), padded=padded)
+            found[key] = Access(names[value], dims, _bytes(value), padded=padded, image=image)
         for result, map_ in zip(op.results, maps(op)[inputs:]):
             dims = _kernel_dims(map_, loop_of[op])
             name = f"result of {op.name}" if op == ops.last else f"intermediate of {op.name}"
             if reduction_loops(op):
                 held = f"accumulator of {op.name}"
-                found[("acc", name)] = Access(held, dims, _bytes(result), "acc")
+                found[("acc", name)] = Access(held, dims, _bytes(result), "acc", moved=False)
             if op == ops.last or not reduction_loops(op):
+                is_last = op == ops.last
                 found[("out", name, result.result_number)] = Access(
-                    name, dims, _bytes(result), written=op == ops.last
+                    name, dims, _bytes(result), written=is_last, moved=is_last
                 )
     return tuple(found.values())
 
@@ -226,8 +252,3 @@ def _bytes(value: ir.Value) -> int:
 
 def _body_size(op: ir.Operation) -> int:
     return len(nested(op)) - 1 if op.regions else 1
-
-
-def work(shape: KernelShape) -> int:
-    """Scalar operations of a kernel, fused multiply-adds counted once."""
-    return prod(shape.extents) * (1 if shape.unit == "matrix" else shape.operations)

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlir_npu.passes.analysis.footprint import Access, KernelShape, Loop, footprint
+from mlir_npu.passes.analysis.footprint import Access, Compute, KernelShape, Loop, footprint
 
 ALIGNED = {"sram": 1, "acc": 1}
 
@@ -22,10 +22,13 @@ def conv(strides=(1, 1), dilations=(1, 1)) -> KernelShape:
     accesses = (
         Access("image", image, 4),
         Access("weights", weights, 4),
-        Access("accumulator", out, 4, space="acc"),
+        Access("accumulator", out, 4, space="acc", moved=False),
         Access("out", out, 4, written=True),
     )
-    return KernelShape(loops, accesses, unit="matrix", rows=(6,), columns=(2, 3))
+    computes = (Compute("matrix", tuple(range(7))), Compute("vector", (0, 1, 2, 3), 0))
+    return KernelShape(
+        loops, accesses, unit="matrix", rows=(6,), columns=(2, 3), computes=computes
+    )
 
 
 def test_bytes_of_a_tile():

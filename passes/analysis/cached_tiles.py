@@ -1,0 +1,89 @@
+"""The cost of a tile on a target whose sram is a cache: a CPU with several cores.
+
+A tile costs its moves plus its compute, the kernel that times the tiles of one core. Moves that
+only copy stream from the cache, at a cost for every run of memory, and an image tile that leaves no
+room for weights is fetched again for every block of channels. The capacity is a goal: a tile that
+exceeds it is only more expensive. Reductions stay whole and vectors full.
+"""
+import numpy as np
+
+from mlir_npu.dialect.target import Target
+from mlir_npu.passes.analysis.footprint import Access, KernelShape
+from mlir_npu.passes.analysis.tile_grid import dim_extents, elements
+
+PARALLEL_WORK = 50_000
+TILE_OVERHEAD_CYCLES = 200
+CACHE_SHARE = 0.75
+RUN_CYCLES = 8
+
+
+def work(shape: KernelShape) -> int:
+    """Scalar operations, a multiply-add counted once."""
+    return shape.points() * (1 if shape.unit == "matrix" else shape.operations)
+
+
+def is_worth_sharing(shape: KernelShape) -> bool:
+    """Whether there is enough work for more than one core."""
+    return work(shape) > PARALLEL_WORK
+
+
+def cycles(shape: KernelShape, tiles: np.ndarray, target: Target) -> np.ndarray:
+    """Estimated cycles of the whole kernel for every tile."""
+    extents = np.array(shape.extents)
+    counts = extents // tiles
+    parallel = np.prod(counts[:, list(shape.parallel)], axis=1)
+    steps = np.prod(counts[:, list(shape.reductions)], axis=1)
+    per_tile = steps * _compute_cycles(shape, tiles, target) + TILE_OVERHEAD_CYCLES
+    for access in shape.accesses:
+        if access.space != "sram":
+            continue
+        reduced = any(access.depends_on(loop) for loop in shape.reductions)
+        runs = contiguous_runs(access, tiles, extents[np.newaxis])
+        move = _move_cycles(access, tiles, target) + RUN_CYCLES * runs
+        per_tile = per_tile + move * (steps if reduced else 1)
+    per_tile = per_tile + _reload_cycles(shape, tiles, target)
+    rounds = -(-parallel // target.cores) if is_worth_sharing(shape) else parallel
+    return rounds * per_tile
+
+
+def contiguous_runs(access: Access, tiles: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """How many separate runs of memory a tile of a row-major operand consists of."""
+    runs = np.ones(len(tiles), dtype=np.int64)
+    joined = np.full(len(tiles), True)
+    full = dim_extents(access, whole)
+    for extent, full_extent in reversed(list(zip(dim_extents(access, tiles), full))):
+        runs *= np.where(joined, 1, extent)
+        joined &= extent == full_extent
+    return runs
+
+
+def _compute_cycles(shape: KernelShape, tiles: np.ndarray, target: Target) -> np.ndarray:
+    if shape.unit == "vector":
+        return -(-np.prod(tiles, axis=1) * shape.operations // target.vector.lanes)
+    # no matrix unit: two fused multiply-adds of a vector per cycle
+    return -(-np.prod(tiles, axis=1) // (2 * target.vector.lanes))
+
+
+def _move_cycles(access: Access, tiles: np.ndarray, target: Target) -> np.ndarray:
+    """Only a padding move is a copy, the rest streams."""
+    setup = target.dma.setup_cycles if access.padded else 0
+    size = elements(access, tiles) * access.element_bytes
+    return setup + -(-size // target.dma.bytes_per_cycle)
+
+
+def _reload_cycles(shape: KernelShape, tiles: np.ndarray, target: Target) -> np.ndarray:
+    image = np.zeros(len(tiles), dtype=np.int64)
+    if not shape.columns:
+        return image
+    blocks = tiles[:, shape.columns[0]]
+    panel = np.zeros_like(image)
+    for access in shape.accesses:
+        size = elements(access, tiles) * access.element_bytes
+        if access.written or access.space != "sram":
+            continue
+        if not access.depends_on(shape.columns[0]):
+            image += size
+        elif any(access.depends_on(loop) for loop in shape.reductions):
+            panel += size // blocks
+    excess = image + panel > target.sram.bytes * CACHE_SHARE
+    return np.where(excess, image * (blocks - 1) // target.dma.bytes_per_cycle, 0)

@@ -1,0 +1,230 @@
+"""Cycles and bytes of a kernel whose tiles are double-buffered, for every tile and order of loops.
+
+The units are those of `unit_cycles`. An operand is moved as often as the loops run from the
+outermost one down to the innermost one that it depends on; reductions are the innermost loops. With
+two buffers the units work at the same time, and the kernel takes as long as the longest of these:
+
+* compute: the first loads, all matrix and vector cycles, the last drain and store. Two accumulators
+  let the vector unit drain one while the matrix unit fills the other.
+* dma in: all loads, then what is left to do with the last one.
+* dma out: what comes before the first store, then all stores.
+
+A load in an outer loop holds back the loads of the inner loops once each time (`_stalls`). A store
+is waited for one iteration later, before the iteration after that is issued, so that two
+iterations take at least one store and both computes (`_in_flight`). With one buffer everything is
+waited for and the cycles add up.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mlir_npu.dialect.target import Target
+from mlir_npu.passes.analysis.footprint import Compute, KernelShape
+from mlir_npu.passes.analysis.tile_grid import buffer_bytes, elements, moved_bytes, product
+from mlir_npu.passes.analysis.unit_cycles import (
+    accumulator_fill_cycles,
+    ceil_divide,
+    contraction_cycles,
+    move_cycles,
+    vector_cycles,
+    window_cycles,
+)
+
+
+@dataclass(frozen=True)
+class TileWork:
+    """What does not depend on the order of loops; arrays with one entry per tile.
+
+    trips: iterations of every loop. matrix, vector: cycles of all iterations of the reduction loops
+    for one tile of the parallel loops; last_step: those of the last iteration. moves: cycles of one
+    move of each operand, 0 if it is not moved. sizes: bytes of one buffer of each operand.
+    """
+
+    trips: np.ndarray
+    matrix: np.ndarray
+    vector: np.ndarray
+    last_step: np.ndarray
+    moves: tuple[np.ndarray, ...]
+    sizes: tuple[np.ndarray, ...]
+
+    def __getitem__(self, rows) -> TileWork:
+        """The same for some of the tiles."""
+        return TileWork(
+            self.trips[rows],
+            self.matrix[rows],
+            self.vector[rows],
+            self.last_step[rows],
+            tuple(move[rows] for move in self.moves),
+            tuple(size[rows] for size in self.sizes),
+        )
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """Busy cycles of every unit over the whole kernel."""
+
+    matrix: np.ndarray
+    vector: np.ndarray
+    dma_in: np.ndarray
+    dma_out: np.ndarray
+
+
+def tile_work(shape: KernelShape, tiles: np.ndarray, target: Target) -> TileWork:
+    """Cycles and bytes of every tile."""
+    trips = np.array(shape.extents, dtype=np.int64) // tiles
+    zeros = np.zeros(len(tiles), dtype=np.int64)
+    on_unit = {"matrix": zeros, "vector": zeros}
+    last_step = zeros
+    for access in shape.accesses:
+        if access.space == "acc":
+            cells = accumulator_fill_cycles(elements(access, tiles), target.matrix)
+            on_unit["matrix"] = on_unit["matrix"] + cells
+    for compute in shape.computes:
+        once = _compute_cycles(shape, compute, tiles, target)
+        steps = product(trips, [i for i in compute.loops if shape.loops[i].reduction])
+        unit = "matrix" if compute.unit == "matrix" else "vector"
+        on_unit[unit] = on_unit[unit] + once * steps
+        last_step = last_step + once
+    alignments = {"sram": target.sram.alignment, "acc": target.acc.alignment}
+    return TileWork(
+        trips,
+        on_unit["matrix"],
+        on_unit["vector"],
+        last_step,
+        tuple(
+            move_cycles(moved_bytes(access, tiles), target.dma) if access.moved else zeros
+            for access in shape.accesses
+        ),
+        tuple(buffer_bytes(access, tiles, alignments[access.space]) for access in shape.accesses),
+    )
+
+
+def _compute_cycles(shape: KernelShape, compute: Compute, tiles: np.ndarray, target: Target):
+    points = product(tiles, compute.loops)
+    if compute.unit == "window":
+        return window_cycles(points, 1, target.vector.lanes)
+    if compute.unit == "vector":
+        return vector_cycles(points, compute.operations, target.vector.lanes)
+    depth, channels = product(tiles, shape.rows), product(tiles, shape.columns)
+    rate = target.matrix.rate(shape.factor_type)
+    outputs = points // (depth * channels)
+    return contraction_cycles(outputs, 1, depth, channels, target.matrix, rate)
+
+
+def move_counts(
+    shape: KernelShape, trips: np.ndarray, order: Sequence[int]
+) -> tuple[np.ndarray, ...]:
+    """How often each operand is moved, or an accumulator started, with the loops in this order."""
+    parallel = product(trips, shape.parallel)
+    counts = []
+    for access in shape.accesses:
+        running = count = np.ones(len(trips), dtype=np.int64)
+        for loop in (*order, *shape.reductions):
+            running = running * trips[:, loop]
+            if access.depends_on(loop):
+                count = np.where(trips[:, loop] > 1, running, count)
+        counts.append(parallel if access.space == "acc" else count)
+    return tuple(counts)
+
+
+def memory(
+    shape: KernelShape, work: TileWork, counts: Sequence[np.ndarray], buffers: int, acc_buffers: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Bytes of sram and of acc, with the copies of what is moved more than once."""
+    totals = {"sram": np.zeros_like(work.matrix), "acc": np.zeros_like(work.matrix)}
+    copies = {"sram": buffers, "acc": acc_buffers}
+    for access, size, count in zip(shape.accesses, work.sizes, counts):
+        turns = copies[access.space] if access.moved or access.space == "acc" else 1
+        totals[access.space] += size * np.where(count > 1, turns, 1)
+    return totals["sram"], totals["acc"]
+
+
+def occupancy(
+    shape: KernelShape, work: TileWork, counts: Sequence[np.ndarray], channels: int
+) -> Occupancy:
+    """Total cycles of the units; channels of one direction share the moves."""
+    parallel = product(work.trips, shape.parallel)
+    moved = {False: np.zeros_like(parallel), True: np.zeros_like(parallel)}
+    for access, move, count in zip(shape.accesses, work.moves, counts):
+        moved[access.written] = moved[access.written] + move * count
+    return Occupancy(
+        work.matrix * parallel,
+        work.vector * parallel,
+        ceil_divide(moved[False], channels),
+        ceil_divide(moved[True], channels),
+    )
+
+
+def serial_cycles(busy: Occupancy) -> np.ndarray:
+    """Everything is waited for before the next thing starts."""
+    return busy.matrix + busy.vector + busy.dma_in + busy.dma_out
+
+
+def pipelined_cycles(
+    shape: KernelShape,
+    work: TileWork,
+    counts: Sequence[np.ndarray],
+    busy: Occupancy,
+    acc_buffers: int,
+    channels: int,
+) -> np.ndarray:
+    """Cycles with two buffers for every operand that is moved more than once."""
+    first_load = _first_load(shape, work, counts, channels)
+    store = _stores(shape, work)
+    if acc_buffers > 1:
+        compute = np.maximum(busy.matrix + work.vector, work.matrix + busy.vector)
+    else:
+        compute = busy.matrix + busy.vector
+    stalls = _stalls(shape, work, counts, compute)
+    one_tile = work.matrix + work.vector
+    ends = (
+        first_load + compute + stalls + store,
+        first_load + _in_flight(busy, one_tile + store),
+        busy.dma_in + work.last_step + store,
+        first_load + one_tile + busy.dma_out,
+    )
+    return np.max(ends, axis=0)
+
+
+def _first_load(shape, work: TileWork, counts, channels: int) -> np.ndarray:
+    """Loads before the first compute: what is loaded once, and what the root reads."""
+    total = np.zeros_like(work.matrix)
+    for access, move, count in zip(shape.accesses, work.moves, counts):
+        reduced = any(access.depends_on(loop) for loop in shape.reductions)
+        if not access.written:
+            at_once = reduced or not shape.reductions
+            total = total + np.where(at_once | (count == 1), move, 0)
+    return ceil_divide(total, channels)
+
+
+def _stores(shape, work: TileWork) -> np.ndarray:
+    moves = (m for access, m in zip(shape.accesses, work.moves) if access.written)
+    return sum(moves, np.zeros_like(work.matrix))
+
+
+def _in_flight(busy: Occupancy, one_tile: np.ndarray) -> np.ndarray:
+    """Half of compute and stores, when two iterations are under way at any time."""
+    return ceil_divide(busy.matrix + busy.vector + busy.dma_out + one_tile, 2)
+
+
+def _stalls(shape, work: TileWork, counts, compute: np.ndarray) -> np.ndarray:
+    """Waits of inner loops for loads of outer ones: L + l - T each time but the first.
+
+    L: the load of the outer loop. l: those of the innermost loop, T: the compute of one of its
+    iterations; only one iteration of it is fetched ahead.
+    """
+    total = np.zeros_like(compute)
+    operands = zip(shape.accesses, work.moves, counts)
+    loads = [(move, n) for access, move, n in operands if access.moved and not access.written]
+    if not loads:
+        return total
+    most = np.max([count for _, count in loads], axis=0)
+    inner = sum(np.where(count == most, move, 0) for move, count in loads)
+    slack = compute // most - inner
+    for move, count in loads:
+        outer = (count > 1) & (count < most)
+        total = total + np.where(outer, (count - 1) * np.maximum(0, move - slack), 0)
+    return total
