@@ -23,7 +23,11 @@ from mlir_npu.simulator.program import Program
 
 
 def run_function(
-    module: ir.Operation, name: str, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]
+    module: ir.Operation,
+    name: str,
+    inputs: Sequence[np.ndarray],
+    outputs: Sequence[np.ndarray],
+    machine: FunctionalMachine | None = None,
 ) -> list[np.ndarray]:
     """Call a function of a staged module. `outputs` give shapes and types and are not read.
 
@@ -40,7 +44,7 @@ def run_function(
     given = len(inputs) + len(outputs)
     own = [Memory.poisoned("scratchpad", prod(type_.shape)) for type_ in types[given:]]
     arguments = [Buffer.whole(m, t) for m, t in zip([*memories, *results, *own], types)]
-    machine = FunctionalMachine(module)
+    machine = machine or FunctionalMachine(module)
     Program(module, machine).run(name, arguments)
     machine.finish()
     for array, buffer in zip(inputs, arguments):
