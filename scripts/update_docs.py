@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from mlir_npu.scripts.docs import case_study, dialect_reference, tables
+from mlir_npu.scripts.docs import case_study, case_study_cycles, dialect_reference, tables
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -31,6 +31,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "case-study-input": case_study.source,
     "case-study-target": case_study.machine,
     "case-study-passes": case_study.passes,
+    "case-study-cycles": case_study_cycles.cycles,
 }
 
 
