@@ -50,7 +50,7 @@ def _tile(kernel: ir.Operation, tile: list[int], reduction: list[int]) -> None:
     loops = maps(ops.last)[0].n_dims - len(reduction_loops(ops.last)) if ops else 0
     if loops != len(tile):
         fail(kernel, f"schedule of '{symbol(kernel)}' has {len(tile)} tile sizes for {loops} loops")
-    _require_divisors(kernel, ops.last, tile)
+    tile = _whole_as_zero(kernel, ops.last, tile)
     sizes = _over_all_loops(ops.last, tile, reduction_loops(ops.last), [])
     splits = _over_all_loops(ops.root, [], reduction_loops(ops.root), reduction)
     tags = _tag(ops)
@@ -65,7 +65,8 @@ def _tile(kernel: ir.Operation, tile: list[int], reduction: list[int]) -> None:
     PassManager.parse(CLEANUP).run(kernel)
 
 
-def _require_divisors(kernel: ir.Operation, last: ir.Operation, tile: list[int]) -> None:
+def _whole_as_zero(kernel: ir.Operation, last: ir.Operation, tile: list[int]) -> list[int]:
+    """The tile with 0 for whole loops, in the schedule too: a loop of one trip is not kept."""
     reduced, extents = reduction_loops(last), loop_extents(last)
     parallel = [extent for loop, extent in enumerate(extents) if loop not in reduced]
     for loop, (size, extent) in enumerate(zip(tile, parallel)):
@@ -75,6 +76,13 @@ def _require_divisors(kernel: ir.Operation, last: ir.Operation, tile: list[int])
                 f"schedule of '{symbol(kernel)}': tile {size} does not divide the extent {extent} "
                 f"of loop {loop}",
             )
+    sizes = [0 if size == extent else size for size, extent in zip(tile, parallel)]
+    if sizes != tile:
+        schedule = ir.DictAttr(kernel.attributes[SCHEDULE])
+        entries = {named.name: named.attr for named in schedule}
+        entries["tile"] = ir.DenseI64ArrayAttr.get(sizes)
+        kernel.attributes[SCHEDULE] = ir.DictAttr.get(entries)
+    return sizes
 
 
 def _over_all_loops(op, parallel_sizes, reductions, reduction_sizes) -> list[int]:

@@ -70,3 +70,14 @@ func.func private @whole(%x: tensor<4x8xf32>) -> tensor<8x4xf32>
   %r = linalg.transpose ins(%x : tensor<4x8xf32>) outs(%e : tensor<8x4xf32>) permutation = [1, 0]
   return %r : tensor<8x4xf32>
 }
+
+// A tile as large as its loop is the same as 0; the schedule says so, as no loop is left of it.
+// CHECK-LABEL: func.func private @as_large_as_its_loop
+// CHECK-SAME: tile = array<i64: 4, 0>
+// CHECK: scf.forall (%{{.*}}) in (2)
+func.func private @as_large_as_its_loop(%x: tensor<4x8xf32>) -> tensor<8x4xf32>
+    attributes {npu.kernel = "copy", npu.schedule = {tile = array<i64: 4, 4>}} {
+  %e = tensor.empty() : tensor<8x4xf32>
+  %r = linalg.transpose ins(%x : tensor<4x8xf32>) outs(%e : tensor<8x4xf32>) permutation = [1, 0]
+  return %r : tensor<8x4xf32>
+}
