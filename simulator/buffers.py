@@ -99,6 +99,8 @@ class Buffer:
 
     def array(self) -> np.ndarray:
         """The elements, as a view."""
+        if 0 in self.shape:  # may stand behind the end of the memory
+            return np.empty(self.shape, self.dtype)
         return np.ndarray(self.shape, self.dtype, self.memory.data, self.offset, self.strides)
 
     def count_moves(self) -> None:
