@@ -108,9 +108,13 @@ def _bars(axis: Any, kernel: KernelRun) -> None:
             low = len(rows) - 1 - rows.index(place)
             narrow = max(length for _, length in bars) < NARROW * kernel.cycles
             axis.broken_barh(
-                bars, (low - 0.38, 0.76), facecolor=COLORS[name], edgecolor=COLORS[name] if narrow else "white",
-                linewidth=0.8 if narrow else 0.4, label=label,
-            )  # fmt: skip
+                bars,
+                (low - 0.38, 0.76),
+                facecolor=COLORS[name],
+                edgecolor=COLORS[name] if narrow else "white",
+                linewidth=0.8 if narrow else 0.4,
+                label=label,
+            )
             label = None
     axis.set_yticks(range(len(rows)), [_row_text(kernel, *place) for place in reversed(rows)])
     axis.set_ylim(-0.6, len(rows) - 0.4)
@@ -144,8 +148,9 @@ def _shares(axis: Any, run: ModuleRun) -> None:
     axis.set_yticks([row + 0.45 for row in range(len(ROWS))], labels)
     axis.set_ylim(-0.05, len(ROWS))
     axis.set_title(
-        "busy share of each unit, from 0 (line) to 100 % (dots); grey lines: kernels begin",
+        "busy share of each unit, from 0 (line) to 100 % (dots); a kernel begins at each grey line",
         fontsize=9,
+        pad=42,
     )
 
 
