@@ -56,13 +56,23 @@ def test_examples_and_commands_of_the_vendor_guide_run(tmp_path: Path) -> None:
     )
     assert run.returncode == 0, run.stderr
     assert "npu.conv2d" in run.stdout
-    commands = re.findall(r"^\$ npu-opt (.*)$", page.read_text(), re.MULTILINE)
+    run_commands(page, tmp_path)
+
+
+def test_commands_of_the_case_study_run(tmp_path: Path) -> None:
+    (tmp_path / "docs").symlink_to(ROOT / "docs")
+    run_commands(ROOT / "docs" / "case-study.md", tmp_path)
+
+
+def run_commands(page: Path, folder: Path) -> None:
+    """Every command of ours on the page works and prints what it is there to print."""
+    commands = re.findall(r"^\$ (npu-opt|npu-sim) (.*)$", page.read_text(), re.MULTILINE)
     assert commands
-    for command in commands:
-        npu_opt = [str(Path(sys.executable).with_name("npu-opt")), *shlex.split(command)]
-        run = subprocess.run(npu_opt, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert run.returncode == 0, f"{command}: {run.stderr}"
-        assert "func.func" in run.stdout
+    for tool, arguments in commands:
+        command = [str(Path(sys.executable).with_name(tool)), *shlex.split(arguments)]
+        run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        assert run.returncode == 0, f"{tool} {arguments}: {run.stderr}"
+        assert {"npu-opt": "func.func", "npu-sim": "cycles"}[tool] in run.stdout
 
 
 def test_tables_match_the_code(capsys: pytest.CaptureFixture[str]) -> None:
