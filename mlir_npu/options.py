@@ -10,6 +10,7 @@ from typing import Any
 
 from mlir_npu.dialect.target import TargetError, load_target
 from mlir_npu.errors import OptionsError
+from mlir_npu.passes.analysis.tile_choice import MODES as SCHEDULES
 
 FALLBACKS = ("llvm", "inductor", "eager")
 MODES = ("default",)
@@ -36,6 +37,10 @@ class Options:
     # Directory that receives, for each graph, the stitched source (inference_0.py) and the IR of
     # each part after every stage (inference_0/npu_0/00_import.mlir).
     dump_dir: str | None = None
+    # How kernels use an accelerator: "pipelined" (moves overlap with compute), "serial" (each move
+    # is waited for) or "untiled" (whole kernels, as if its memories were infinite). The last two
+    # are there to compare with. A target whose scratchpad is a cache has one way only.
+    schedule: str = "pipelined"
     # Threads of a region; None follows torch.set_num_threads.
     num_threads: int | None = None
 
@@ -73,6 +78,12 @@ def _target(key: str, value: Any) -> str:
 def _fallback(key: str, value: Any) -> str:
     if value not in FALLBACKS:
         raise OptionsError(f"option {key!r} is {value!r}; {_nearest(str(value), list(FALLBACKS))}")
+    return value
+
+
+def _schedule(key: str, value: Any) -> str:
+    if value not in SCHEDULES:
+        raise OptionsError(f"option {key!r} is {value!r}; {_nearest(str(value), list(SCHEDULES))}")
     return value
 
 
@@ -133,5 +144,6 @@ _CHECKS = {
     "host_ops": _op_names,
     "strict": _flag,
     "dump_dir": _directory,
+    "schedule": _schedule,
     "num_threads": _threads,
 }

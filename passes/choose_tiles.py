@@ -65,7 +65,7 @@ def _schedule(kernel: ir.Operation, target: Target, mode: str) -> ir.Attribute:
         shape = describe(kernel, target.vector.lanes)
     except ValueError as error:
         fail(kernel, f"kernel '{symbol(kernel)}' cannot be tiled: {error}")
-    if shape is None:
+    if shape is None or (not shape.accesses and not target.cached):
         return ir.DictAttr.get(_entries((), (), Choice((), False, 0, 0, "data movement")))
     try:
         choice = choose_tile(shape, target, mode)

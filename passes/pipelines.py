@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mlir_npu.dialect.bindings import ir
+from mlir_npu.passes.analysis.tile_choice import MODES
 from mlir_npu.passes.pass_manager import Diagnostic, PipelineFailure, run_pipeline
 from mlir_npu.passes.verify_stage import StageViolation, verify_stage
 
@@ -168,6 +169,14 @@ class StageFailure(Exception):
         return f"npu-opt {shlex.quote(path)} --pass-pipeline={shlex.quote(self.pipeline)}"
 
 
+def stages(schedule: str = MODES[0]) -> tuple[Stage, ...]:
+    """STAGES for one mode of choose-tiles: "pipelined", "serial" or "untiled"."""
+    if schedule == MODES[0]:
+        return STAGES
+    chosen = Stage("schedule", (f"choose-tiles{{mode={schedule}}}",))
+    return tuple(chosen if stage.name == "schedule" else stage for stage in STAGES)
+
+
 def stage_names() -> tuple[str, ...]:
     return tuple(stage.name for stage in STAGES)
 
@@ -178,10 +187,12 @@ def run_stages(
     *,
     first: str | None = None,
     last: str | None = None,
+    schedule: str = MODES[0],
 ) -> None:
     """Run the stages from `first` to `last`, all by default; the module needs an `npu.target`.
 
-    `on_stage(name, module)` is called after every stage that passed its check. Raises StageFailure.
+    schedule: see `stages`. `on_stage(name, module)` is called after every stage that passed its
+    check. Raises StageFailure.
     """
     names = stage_names()
     for name in (first, last):
@@ -189,7 +200,7 @@ def run_stages(
             raise ValueError(f"no stage is called '{name}'; there are {', '.join(names)}")
     begin = names.index(first) if first else 0
     end = names.index(last) + 1 if last else len(names)
-    for stage in STAGES[begin:end]:
+    for stage in stages(schedule)[begin:end]:
         run_stage(module, stage)
         if on_stage is not None:
             on_stage(stage.name, module)

@@ -1,10 +1,10 @@
 """Give every on-chip buffer of a kernel an offset in one scratchpad, passed as the last argument.
 
 Buffers whose lives do not meet share memory (`analysis/memory_plan.py`); the plan is checked by the
-independent verifier and against the target's capacity, unless the scratchpad is a cache. The sram
-part of the scratchpad comes first, the acc part behind it. All kernels take a scratchpad of the
-same size, the largest, so that their callers pass one block on; `npu.memory` records what each one
-uses.
+independent verifier and against the target's capacity, unless the scratchpad is a cache or the
+kernel is untiled on purpose. The sram part of the scratchpad comes first, the acc part behind it.
+All kernels take a scratchpad of the same size, the largest, so that their callers pass one block
+on; `npu.memory` records what each one uses.
 
 Before:
     func.func private @k(%x: memref<64xf32>) attributes {npu.kernel = "eltwise"} {
@@ -22,6 +22,7 @@ from mlir_npu.dialect.attributes import ACC, SRAM, space_of, with_space
 from mlir_npu.dialect.bindings import arith, func, ir, memref
 from mlir_npu.dialect.target import Memory, Target, target_of
 from mlir_npu.passes.analysis import memory_plan
+from mlir_npu.passes.choose_tiles import is_untiled
 from mlir_npu.passes.kernels.liveness import Steps
 from mlir_npu.passes.kernels.walk import (
     add_argument,
@@ -66,14 +67,15 @@ def plan_scratchpad(module: ir.Operation, options: NoOptions) -> None:
 def _plan(kernel: ir.Operation, target: Target) -> dict[str, _Placed]:
     steps = Steps(kernel)
     memories = {SRAM: target.sram, ACC: target.acc}
+    endless = target.cached or is_untiled(kernel)
     return {
-        space: _plan_memory(kernel, space, memory, steps, target.cached)
+        space: _plan_memory(kernel, space, memory, steps, endless)
         for space, memory in memories.items()
     }
 
 
 def _plan_memory(
-    kernel: ir.Operation, space: str, memory: Memory, steps: Steps, cached: bool
+    kernel: ir.Operation, space: str, memory: Memory, steps: Steps, endless: bool
 ) -> _Placed:
     found = [op for op in nested(kernel, "memref.alloc") if space_of(op.results[0].type) == space]
     requests = [
@@ -81,7 +83,7 @@ def _plan_memory(
         for i, op in enumerate(found)
     ]
     try:
-        plan = memory_plan.plan(requests, memory.alignment, None if cached else memory.bytes)
+        plan = memory_plan.plan(requests, memory.alignment, None if endless else memory.bytes)
     except memory_plan.Overflow as error:
         kind = string(kernel, "npu.kernel")
         fail(kernel, f"{kind} kernel '{symbol(kernel)}': {space} {error}; use a smaller tile")

@@ -73,6 +73,18 @@ func.func private @slice(%x: tensor<8x16xf32>) -> tensor<8x4xf32> attributes {np
   return %r : tensor<8x4xf32>
 }
 
+// So has a transposition between memories of an accelerator; a CPU shares it out.
+// CHECK-LABEL: func.func private @transpose
+// CPU-SAME: bound = "cores"
+// SMALL-SAME: bound = "data movement"
+// SERIAL-SAME: bound = "data movement"
+// UNTILED-SAME: bound = "data movement"
+func.func private @transpose(%x: tensor<512x128xf32>) -> tensor<128x512xf32> attributes {npu.kernel = "copy"} {
+  %e = tensor.empty() : tensor<128x512xf32>
+  %r = linalg.transpose ins(%x : tensor<512x128xf32>) outs(%e : tensor<128x512xf32>) permutation = [1, 0]
+  return %r : tensor<128x512xf32>
+}
+
 // A schedule that is there is kept.
 // CHECK-LABEL: func.func private @given
 // CHECK-SAME: npu.schedule = {bound = "given", tile = array<i64: 2, 0>}

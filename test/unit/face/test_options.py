@@ -21,9 +21,11 @@ def test_values_are_taken(tmp_path):
             "strict": True,
             "dump_dir": tmp_path,
             "num_threads": 2,
+            "schedule": "serial",
         }
     )
     assert options.host_ops == ("relu", "aten.add.Tensor")
+    assert options.schedule == "serial"
     assert (options.target, options.num_threads, options.dump_dir) == ("edge", 2, str(tmp_path))
 
 
@@ -44,6 +46,8 @@ def test_values_are_taken(tmp_path):
         ({"host_ops": ["relu", 3]}, "must be a list"),
         (["fallback"], "options must be a dict"),
         ({"strict": 1}, "must be True or False, got 1"),
+        ({"schedule": "serail"}, "option 'schedule' is 'serail'; did you mean 'serial'?"),
+        ({"schedule": None}, "valid are 'pipelined', 'serial', 'untiled'"),
         ({"num_threads": 0}, "integer in [1, 1024], got 0"),
         ({"dump_dir": 5}, "must be a path, got 5"),
     ],

@@ -18,6 +18,7 @@ from mlir_npu.passes.pipelines import (
     run_stage,
     run_stages,
     stage_names,
+    stages,
 )
 from mlir_npu.passes.verify_stage import RULES, StageViolation, verify_stage
 
@@ -59,6 +60,22 @@ def test_stages_report_in_order_and_can_be_cut_out():
     assert seen == ["schedule", "tile", "buffers", "stage"]
     text = module.operation.get_asm()
     assert '"npu.conv2d"' in text and "linalg" not in text
+
+
+@pytest.mark.parametrize("schedule", ["serial", "untiled"])
+def test_a_schedule_mode_is_an_option_of_choose_tiles(schedule):
+    assert stages("pipelined") == STAGES
+    assert stages(schedule)[1] == Stage("schedule", (f"choose-tiles{{mode={schedule}}}",))
+    module = parse(CONV.text, "small")
+    run_stages(module, first="schedule", last="schedule", schedule=schedule)
+    assert ('mode = "untiled"' in module.operation.get_asm()) == (schedule == "untiled")
+
+
+def test_untiled_kernels_may_exceed_the_memories_of_their_target():
+    run_stages(parse(CONV.text, "nano"), first="schedule", schedule="untiled")
+    with pytest.raises(StageFailure, match=r"needs \d+ of 256 bytes of sram") as error:
+        run_stages(parse(CONV.text, "nano"), first="schedule", schedule="serial")
+    assert error.value.reproduction("x").endswith("'builtin.module(choose-tiles{mode=serial})'")
 
 
 def test_an_unknown_stage_is_refused():

@@ -153,12 +153,6 @@ def test_a_reduction_is_split_when_that_is_cheaper():
     assert choice.cycles < 1.05 * small.points() / 256
 
 
-def test_windows_are_split_only_when_nothing_else_fits():
-    tight = choose_tile(conv(), with_memory(EDGE, 5_000, 2_000))
-    assert tight.tile[4:6] == (3, 3)
-    assert choose_tile(conv(), with_memory(EDGE, 300, 64)).tile[4:6] != (3, 3)
-
-
 def test_the_bound_names_the_memory_with_numbers():
     choice = choose_tile(conv(), with_memory(EDGE, 12_000, 2_048))
     assert choice.bound.startswith(("sram: tile ", "acc: tile ")) and " of " in choice.bound
