@@ -69,7 +69,7 @@ def _region(name, inputs, accumulator, target, shape, space, body) -> str:
     arguments = ", ".join(f"%v{i}: f32" for i in range(len(operands) + 1))
     given = [1] * (len(accumulator) + len(inputs)) + [0] * (16 - len(inputs)) + [1]
     return (
-        f'"npu.{name}"({names}) ({{\n^bb0({arguments}):\n  %value = {body}\n  "npu.yield"(%value) : '
+        f'"npu.{name}"({names}) ({{\n^bb0({arguments}):\n  %r = {body}\n  "npu.yield"(%r) : '
         f"(f32) -> ()\n}}) {{indexing_maps = [{maps}], operandSegmentSizes = "
         f"array<i32: {', '.join(map(str, given))}>}} : ({types}) -> ()"
     )

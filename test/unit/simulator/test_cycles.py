@@ -1,6 +1,6 @@
 """Cycles of small programs, computed by hand in the comments.
 
-The target is `edge`: 16 x 16 cells, 64 lanes, one channel each way, 100 cycles + 32 bytes per cycle.
+The target is `edge`: 16 x 16 cells, 64 lanes, a channel each way of 100 cycles + 32 bytes a cycle.
 """
 
 from __future__ import annotations

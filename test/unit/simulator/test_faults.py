@@ -38,8 +38,8 @@ NEGATE = p.negate("a", "b", "8x8")
 FAULTS = {
     "compute reads what a move still writes": (
         [LOAD, NEGATE, p.wait("t"), STORE, p.wait("s")],
-        r"'npu.eltwise': race: touches sram buffer %alloc \(8x8, bytes 0 to 256\) while the move of "
-        r".* writes sram buffer %alloc",
+        r"'npu.eltwise': race: touches sram buffer %alloc \(8x8, bytes 0 to 256\) while the move "
+        r"of .* writes sram buffer %alloc",
     ),
     "compute writes what a move still reads": (
         [LOAD, p.wait("t"), NEGATE, STORE, p.negate("a", "b", "8x8"), p.wait("s")],
