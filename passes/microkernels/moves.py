@@ -56,6 +56,8 @@ def _copy(
         _dim(box.extent, strides)
         for box, strides in zip(boxes, zip(from_strides, to_strides, strict=True), strict=True)
     ]
+    if _is_empty(dims):
+        return
     if is_transposed(dims):
         emit_transposed(operands, dims, unit)
         return
@@ -83,8 +85,6 @@ def _fill_slab(
     unit: VectorUnit,
 ) -> None:
     """Fill `extent` from `start` on along `dim`: the box in outer dimensions, all of inner ones."""
-    if extent.value is None and extent.constant == 0:
-        return
     strides = strides_of(target)
     shift, dims = start.times(strides[dim]), []
     for other, (box, stride) in enumerate(zip(boxes, strides, strict=True)):
@@ -94,6 +94,8 @@ def _fill_slab(
         else:
             size = extent if other == dim else Offset(None, box.room)
             dims.append(_dim(size, (stride,)))
+    if _is_empty(dims):
+        return
     cells = Elementwise((), (0,), lambda _, width: [splat_constant(value, width)])
     emit_over_output([operand_of(target, strides, shift=shift)], dims, cells, unit)
 
@@ -102,6 +104,10 @@ def _dim(extent: Offset, strides: tuple[int, ...]) -> Dim:
     if extent.value is None:
         return Dim(extent.constant, strides)
     return Dim(1, strides, extent.materialise())
+
+
+def _is_empty(dims: list[Dim]) -> bool:
+    return any(dim.symbol is None and dim.extent == 0 for dim in dims)
 
 
 def _extent(source: ir.Value, dim: int) -> Offset:
