@@ -14,7 +14,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from mlir_npu.scripts.docs import case_study, case_study_cycles, dialect_reference, tables
+from mlir_npu.scripts.docs import (
+    case_study,
+    case_study_cycles,
+    dialect_reference,
+    tables,
+    token_mistakes,
+)
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -27,6 +33,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "dialect-attributes": dialect_reference.attributes,
     "dialect-ops": dialect_reference.ops,
     "dialect-checks": dialect_reference.checks,
+    "dialect-tokens": token_mistakes.checks,
     "case-study-stages": case_study.table,
     "case-study-input": case_study.source,
     "case-study-target": case_study.machine,
