@@ -114,8 +114,7 @@ def _run(parsed: argparse.Namespace, console: Console) -> int:
     differing = sum(_check(module, parsed, console) for module in modules) if parsed.check else 0
     for module in modules:
         stage_module(module, parsed.schedule)
-    endless = parsed.schedule == "untiled"
-    runs = [simulate_module(module.operation, endless=endless) for module in modules]
+    runs = [simulate_module(module.operation) for module in modules]
     run = _only(_joined(runs), parsed.kernel)
     title = f"{parsed.model} on {run.target.name}: {run.target.description}"
     console.print(render(run, title))

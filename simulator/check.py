@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mlir_npu.dialect.bindings import ir
+from mlir_npu.passes.choose_tiles import SCHEDULE, UNTILED
 from mlir_npu.passes.kernels.walk import argument_roles, entry, kernels, symbol
 from mlir_npu.passes.pipelines import run_stages
 from mlir_npu.simulator.buffers import dtype_of
@@ -39,7 +40,11 @@ def check_module(
     kernels_on_tensors = _copy(module)
     if stage_of(module.operation) == "normalise":
         run_stages(kernels_on_tensors, first="normalise", last="normalise")
-    ours, reference = (_staged(kernels_on_tensors, name) for name in (schedule, "untiled"))
+    ours = _staged(kernels_on_tensors, schedule)
+    for kernel in kernels(kernels_on_tensors.operation):
+        if SCHEDULE in kernel.attributes:
+            del kernel.attributes[SCHEDULE]
+    reference = _staged(kernels_on_tensors, UNTILED)
     own = kernels(kernels_on_tensors.operation)
     inputs = {symbol(kernel): len(entry(kernel).arguments) for kernel in own}
     names = [name for name in inputs if only in (None, name)]

@@ -7,6 +7,7 @@ from math import prod
 from mlir_npu.dialect.attributes import ACC, SRAM, space_of
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.dialect.target import Target, target_of
+from mlir_npu.passes.choose_tiles import is_untiled
 from mlir_npu.passes.kernels.walk import (
     KERNEL,
     called,
@@ -45,10 +46,10 @@ def check_target(target: Target) -> None:
     )
 
 
-def simulate_module(module: ir.Operation, *, endless: bool = False) -> ModuleRun:
+def simulate_module(module: ir.Operation) -> ModuleRun:
     """Time every kernel that @main and @prepare call; a module without @main is its kernels.
 
-    endless: on-chip memories have no end. Raises SimulationError, UnsupportedTarget.
+    Raises SimulationError, UnsupportedTarget.
     """
     target = target_of(module)
     check_target(target)
@@ -59,12 +60,12 @@ def simulate_module(module: ir.Operation, *, endless: bool = False) -> ModuleRun
         names = _called_kernels(module, name, own)
         for kernel in names:
             if kernel not in runs:
-                runs[kernel] = simulate_kernel(module, own[kernel], target, endless=endless)
+                runs[kernel] = simulate_kernel(module, own[kernel], target)
         return tuple(runs[kernel] for kernel in names)
 
     defined = {symbol(function) for function in functions(module)}
     if MAIN not in defined:
-        found = [simulate_kernel(module, k, target, endless=endless) for k in own.values()]
+        found = [simulate_kernel(module, k, target) for k in own.values()]
         return ModuleRun(target, tuple(found))
     return ModuleRun(target, calls(MAIN), calls(PREPARE) if PREPARE in defined else ())
 
@@ -74,10 +75,9 @@ def _called_kernels(module: ir.Operation, name: str, own) -> list[str]:
     return [called(op) for op in nested(function, "func.call") if called(op) in own]
 
 
-def simulate_kernel(
-    module: ir.Operation, kernel: ir.Operation, target: Target, *, endless: bool = False
-) -> KernelRun:
-    """Time one kernel function. Raises SimulationError."""
+def simulate_kernel(module: ir.Operation, kernel: ir.Operation, target: Target) -> KernelRun:
+    """Time one kernel function; memories have no end if it is untiled. Raises SimulationError."""
+    endless = is_untiled(kernel)
     machine = TimingMachine(target, endless)
     arguments = [
         Buffer.whole(Memory(f"arg{i}", _bytes(argument.type)), argument.type)
@@ -99,13 +99,14 @@ def simulate_kernel(
         machine.channels,
         curves,
     )
-    _check_occupancy(kernel, run, endless)
+    if not endless:
+        _check_occupancy(kernel, run)
     return run
 
 
-def _check_occupancy(kernel: ir.Operation, run: KernelRun, endless: bool) -> None:
+def _check_occupancy(kernel: ir.Operation, run: KernelRun) -> None:
     for space, memory in ((SRAM, run.target.sram), (ACC, run.target.acc)):
-        if run.peak(space) > memory.bytes and not endless:
+        if run.peak(space) > memory.bytes:
             raise SimulationError(
                 kernel,
                 f"{run.peak(space)} bytes of buffers are live in {space} at a time, "
