@@ -4,7 +4,6 @@ import logging
 import re
 import subprocess
 import sys
-from importlib.resources import files
 
 import pytest
 import torch
@@ -12,7 +11,6 @@ from parity import assert_same, check_inference, compile_model
 from torch import nn
 
 import mlir_npu
-from mlir_npu.dialect.target import load_target
 from mlir_npu.lowering import compile_graph
 
 
@@ -114,20 +112,34 @@ def test_every_target_computes_the_same(target):
     check_inference(model, X, options={"target": target})
 
 
-def test_what_does_not_fit_runs_on_the_host_and_says_so(caplog, tmp_path):
-    nano = load_target("nano")
-    text = (files("mlir_npu.dialect.targets") / "nano.toml").read_text()
-    for memory in (nano.sram, nano.acc):
-        text = text.replace(f"bytes = {memory.bytes}", "bytes = 16")
-    (tmp_path / "pico.toml").write_text(text)
+def test_what_does_not_fit_runs_on_the_host_and_says_so(caplog):
     model = network()
     with caplog.at_level(logging.WARNING, logger="mlir_npu"), torch.no_grad():
-        explanation = mlir_npu.explain(model, X, options={"target": tmp_path / "pico.toml"})
+        explanation = mlir_npu.explain(model, X, options={"target": "nano"})
         assert_same(explanation.result, model(X))
     assert explanation.regions == 0
     (part,) = explanation.graphs[0].parts
-    assert re.search(r"needs \d+ of 16 bytes of sram", part.reason)
+    for text in (part.reason, caplog.text):
+        assert re.search(r"conv2d kernel '\w+' does not fit: ", text)
+        assert re.search(r"needs \d+ of 256 bytes of sram; ", text)
+        assert re.search(r"largest buffers: argument \d+ \(128 bytes\)", text)
     assert "npu-opt" in caplog.text
+
+
+def test_what_does_not_fit_is_an_error_with_strict_unless_memories_are_infinite():
+    model = network()
+    with torch.no_grad(), pytest.raises(Exception, match=r"StrictError.* needs \d+ of 256 bytes"):
+        compile_model(model, target="nano", strict=True)(X)
+    torch._dynamo.reset()
+    with torch.no_grad():
+        endless = compile_model(model, target="nano", strict=True, schedule="untiled")
+        assert_same(endless(X), model(X))
+
+
+@pytest.mark.parametrize("schedule", ["serial", "untiled"])
+def test_every_schedule_computes_the_same(schedule):
+    model = nn.Sequential(network(), nn.MaxPool2d(2), nn.Conv2d(8, 8, 3, groups=8)).eval()
+    check_inference(model, X, options={"target": "small", "schedule": schedule})
 
 
 def test_a_failed_region_loses_nothing(monkeypatch, caplog):
