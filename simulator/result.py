@@ -87,9 +87,17 @@ class KernelRun:
         """Most bytes of live buffers at a time."""
         return max((level for _, level in self.occupancy[space]), default=0)
 
-    def losses(self) -> dict[str, float]:
-        """Cycles above the roofline by cause, largest first; they add up to cycles - bound."""
-        unit = self.bounded_by
+    @property
+    def busiest(self) -> str:
+        """The unit that is busy for the largest part of the time."""
+        return max(UNITS, key=lambda unit: (self.utilisation(unit), unit == self.bounded_by))
+
+    def losses(self, unit: str | None = None) -> dict[str, float]:
+        """Cycles above what `unit` needs at the least, by cause, largest first.
+
+        They add up to cycles - bounds[unit]; unit: by default the one that bounds the kernel.
+        """
+        unit = unit or self.bounded_by
         found = self._busy_losses(unit)
         for (when, other), cycles in self.counts.idle[unit].items():
             found[_idle_text(when, other)] += cycles / self.channels[unit]
@@ -111,7 +119,7 @@ class KernelRun:
             found["setup of moves"] = counts.moves[unit] * dma.setup_cycles / self.channels[unit]
             again = self.traffic.of(DRAM, direction) - self.traffic.distinct(direction)
             found["bytes moved again"] = again / (dma.bytes_per_cycle * self.channels[unit])
-            found["part of the bus"] = busy - self.bound - sum(found.values())
+            found["part of the bus"] = busy - self.bounds[unit] - sum(found.values())
         return found
 
     def _edge_text(self) -> str:
@@ -134,17 +142,16 @@ def _cells(edges) -> int:
     return rows * columns
 
 
+NAMES = {MATRIX: "the matrix unit", VECTOR: "the vector unit", DMA_IN: "dma in", DMA_OUT: "dma out"}
+
+
 def _idle_text(when: str, other: str) -> str:
-    if when == FIRST:
-        return "first load" if other == DMA_IN else f"start: waits for {other}"
-    if when == LAST:
-        return "last store" if other == DMA_OUT else f"end: waits for {other}"
-    return {
-        MATRIX: "waits for the matrix unit",
-        VECTOR: "waits for the vector unit",
-        DMA_IN: "waits for dma in",
-        DMA_OUT: "waits for dma out",
-    }.get(other, "waits")
+    if (when, other) == (FIRST, DMA_IN):
+        return "first load"
+    if (when, other) == (LAST, DMA_OUT):
+        return "last store"
+    before = {FIRST: "start: ", LAST: "end: "}.get(when, "")
+    return f"{before}waits for {NAMES[other]}"
 
 
 @dataclass(frozen=True)

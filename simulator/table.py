@@ -56,9 +56,16 @@ def _row(kernel: KernelRun, calls: int) -> list[str]:
 
 
 def reason(kernel: KernelRun) -> str:
-    """The largest losses, each with its share of the cycles."""
-    found = list(kernel.losses().items())[:CAUSES_SHOWN]
-    return "; ".join(f"{cause} ({cycles / kernel.cycles:.0%})" for cause, cycles in found)
+    """What the busiest unit loses most to, each with its share of the cycles.
+
+    A unit that is busier than the one that bounds the roofline is named first.
+    """
+    unit = kernel.busiest
+    found = list(kernel.losses(unit).items())[:CAUSES_SHOWN]
+    texts = [f"{cause} ({cycles / kernel.cycles:.0%})" for cause, cycles in found]
+    if unit != kernel.bounded_by:
+        texts.insert(0, f"{unit} is busy {kernel.utilisation(unit):.0%}")
+    return "; ".join(texts)
 
 
 def _share(share: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -40,11 +41,16 @@ def capture(name: str, shapes: Sequence[Sequence[int]], target: str) -> Captured
         raise NoSuchModel(f"'{name}' needs the shape of its inputs, such as --input 1x3x224x224")
     generator = torch.Generator().manual_seed(0)
     given = [torch.randn(*shape, generator=generator) for shape in shapes] or inputs()
+    return capture_model(build().eval(), given, target)
+
+
+def capture_model(model: nn.Module, inputs: Sequence[torch.Tensor], target: str | Path) -> Captured:
+    """Regions of one call of a model, without gradients."""
     torch._dynamo.reset()
     options = {"target": target, "fallback": "eager"}
-    compiled = torch.compile(build().eval(), backend="mlir_npu", options=options)
+    compiled = torch.compile(model, backend="mlir_npu", options=options)
     with torch.no_grad(), collect() as reports, collect_modules() as modules:
-        compiled(*given)
+        compiled(*inputs)
     placed = sum(p.node_count for r in reports for p in r.parts if p.place == "host")
     return Captured(tuple(modules), placed)
 
