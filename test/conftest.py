@@ -44,3 +44,11 @@ def fresh_torch() -> None:
     torch.manual_seed(0)
     if "torch._dynamo" in sys.modules:
         torch._dynamo.reset()
+
+
+def pytest_terminal_summary(terminalreporter) -> None:
+    """What tests recorded as their "summary", one line each."""
+    for report in [r for kind in ("passed", "failed") for r in terminalreporter.getreports(kind)]:
+        for name, text in report.user_properties if report.when == "call" else ():
+            if name == "summary":
+                terminalreporter.write_line(text)

@@ -1,0 +1,51 @@
+"""Random tile programs on the simulator: exact, every output once, within the memories.
+
+Kernels, schedules and data follow from one seed. MLIR_NPU_TEST_SEED sets another one and
+MLIR_NPU_TEST_PROGRAMS a larger count; a failure names the seed and its case.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from random_programs.batch import compiled, simulate
+from random_programs.bulk import UNTILED, Bulk, Case
+
+from mlir_npu.dialect.target import load_target
+
+PROGRAMS = int(os.environ.get("MLIR_NPU_TEST_PROGRAMS", "2000"))
+MORE = 10  # times as many with --slow
+SHARDS = 8
+KERNELS = -(-PROGRAMS * 5 // (17 * SHARDS))  # of a shard; each gives between three and four programs
+SMALL_OF = 3  # of so many kernels, one is for the large target
+
+
+def run_shard(number: int, kernels: int, record) -> None:
+    for name, chosen in (("small", lambda i: i % SMALL_OF), ("edge", lambda i: not i % SMALL_OF)):
+        target = load_target(name)
+        numbers = [i for i in range(number * kernels, (number + 1) * kernels) if chosen(i)]
+        bulk = Bulk()
+        for case in (Case.of(i, target) for i in numbers):
+            bulk.add_given(case)
+            bulk.add_chosen(case, "pipelined")
+            bulk.add_chosen(case, UNTILED)
+
+        def run(program, module, position, target=target):
+            simulate(program, module, position, None if program.mode == UNTILED else target)
+
+        bulk.run(lambda programs, target=target: compiled(programs, target), run)
+        record("summary", f"{name}: {bulk.summary()}")
+        bulk.check(may_turn_away=name == "small")
+        assert 3 * len(bulk.turned_away) < len(numbers), bulk.summary()
+
+
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_random_programs(shard, record_property):
+    run_shard(shard, KERNELS, record_property)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shard", range(SHARDS, SHARDS * (1 + MORE)))
+def test_many_random_programs(shard, record_property):
+    run_shard(shard, KERNELS, record_property)
