@@ -16,12 +16,14 @@ DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 
 def check_memref(op: ir.OpView, value: ir.Value, name: str, rank: int | None = None) -> bool:
-    """`value` is a memref of numbers in a known memory, of the given rank."""
+    """`value` is a strided memref of numbers in a known memory, of the given rank."""
     if not isinstance(value.type, ir.MemRefType):
         return error(op, f"{name} must be a memref, got {value.type}")
     element = ir.MemRefType(value.type).element_type
     if not isinstance(element, ir.IntegerType | ir.FloatType):
         return error(op, f"{name} must hold integers or floats, got {element}")
+    if not _is_strided(ir.MemRefType(value.type)):
+        return error(op, f"{name} must have a strided layout, got {value.type}")
     if space_of(value.type) not in SPACES:
         memories = ", ".join(SPACES)
         return error(
@@ -30,6 +32,14 @@ def check_memref(op: ir.OpView, value: ir.Value, name: str, rank: int | None = N
     actual = ir.MemRefType(value.type).rank
     if rank is not None and actual != rank:
         return error(op, f"{name} must have rank {rank}, got rank {actual}: {value.type}")
+    return True
+
+
+def _is_strided(memref_type: ir.MemRefType) -> bool:
+    try:
+        memref_type.get_strides_and_offset()
+    except RuntimeError:  # how the bindings say no
+        return False
     return True
 
 

@@ -28,8 +28,8 @@ class DmaStartOp(TileOp, name="dma_start", traits=[MoveEffects]):
     Target dimension d is source dimension permutation[d]. Without `low` (then it counts as 0)
     the extents agree and every target element is moved. With `low`, one index per target
     dimension, the source lands inside the target, 0 <= low[d] and low[d] + extent <= target
-    extent, and padding is generated on chip: it costs no bytes in dram. Source extents may be
-    dynamic and 0; that is how a tile at the border of an image has fewer valid rows.
+    extent, and padding is made on the way: into sram it costs no bytes in dram. Source extents may
+    be dynamic and 0; that is how a tile at the border of an image has fewer valid rows.
     Element types agree: a move never converts. Source and target do not overlap.
     Unit: an in-channel of the DMA for dram to sram, an out-channel for sram to dram, one of each
     for dram to dram, an in-channel for sram to sram. acc is out of its reach. The op returns at

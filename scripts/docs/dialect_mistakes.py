@@ -23,6 +23,8 @@ _IMAGE = "memref<9x10x16xf32, strided<[512, 16, 1], offset: ?>>"
 RULES = (
     Bad("dma_start", "rank", ((_TILE, "memref<1x10x10x16xf32, #sram>"),)),
     Bad("dma_start", "element type", ((_TILE, "memref<10x10x16xf16, #sram>"),)),
+    Bad("dma_start", "strided views", (("strided<[512, 16, 1], offset: ?>",
+        "affine_map<(i, j, k) -> (i, j, k mod 4)>"),)),
     Bad("dma_start", "memory of the source", (("offset: ?>>", "offset: ?>, #acc>"),)),
     Bad("dma_start", "memory of the target", ((_TILE, "memref<10x10x16xf32, #acc>"),)),
     Bad("dma_start", "two buffers", (("(%image, %tile", "(%tile, %tile"),

@@ -215,3 +215,19 @@ func.func @not_numbers(%x: memref<4xindex>, %y: memref<4xindex>) {
   %0 = "npu.dma_start"(%x, %y) {permutation = array<i64: 0>} : (memref<4xindex>, memref<4xindex>) -> !npu.token
   return
 }
+
+// -----
+
+func.func @folded_layout(%x: memref<4xf32, affine_map<(d0) -> (d0 mod 2)>>, %y: memref<4xf32>) {
+  // expected-error @below {{'npu.dma_start' op source must have a strided layout, got memref<4xf32, affine_map<(d0) -> (d0 mod 2)>>}}
+  %0 = "npu.dma_start"(%x, %y) {permutation = array<i64: 0>} : (memref<4xf32, affine_map<(d0) -> (d0 mod 2)>>, memref<4xf32>) -> !npu.token
+  return
+}
+
+// -----
+
+func.func @no_move_of_something(%x: memref<4xf32>) {
+  // expected-error @below {{'npu.dma_none' op takes the operands (), got 1}}
+  %0 = "npu.dma_none"(%x) : (memref<4xf32>) -> !npu.token
+  return
+}

@@ -48,3 +48,13 @@ func.func @fill(%tile: memref<4xf32, #sram>, %accumulator: memref<?xi8, #npu.spa
   "npu.barrier"() : () -> ()
   return
 }
+
+// The token of no move, for an iteration that has none to wait for.
+// CHECK-LABEL: func.func @no_move
+// CHECK: %[[T:.*]] = "npu.dma_none"() : () -> !npu.token
+// CHECK: "npu.dma_wait"(%[[T]]) : (!npu.token) -> ()
+func.func @no_move() {
+  %0 = "npu.dma_none"() : () -> !npu.token
+  "npu.dma_wait"(%0) : (!npu.token) -> ()
+  return
+}

@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from mlir_npu.dialect.bindings import ir, make_context
 
 WAIT = """
-func.func @f(%x: memref<4xf32>) {
-  %0 = "npu.dma_start"(%x, %x) {permutation = array<i64: 0>}
+func.func @f(%x: memref<4xf32>, %y: memref<4xf32>) {
+  %0 = "npu.dma_start"(%x, %y) {permutation = array<i64: 0>}
     : (memref<4xf32>, memref<4xf32>) -> !npu.token
   "npu.dma_wait"(%0) : (!npu.token) -> ()
   return
