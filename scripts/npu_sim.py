@@ -203,7 +203,7 @@ def _write(run: ModuleRun, parsed: argparse.Namespace) -> None:
     if parsed.trace:
         Path(parsed.trace).write_text(json.dumps(trace(run)) + "\n")
     if parsed.picture:
-        draw(run, Path(parsed.picture))
+        draw(run, Path(parsed.picture), Path(parsed.model).name)
 
 
 if __name__ == "__main__":

@@ -47,8 +47,11 @@ class MissingMatplotlib(RuntimeError):
     """Pictures need a package that is not there."""
 
 
-def draw(run: ModuleRun, path: Path) -> None:
-    """Write an .svg or .png (or what else matplotlib writes). Raises MissingMatplotlib."""
+def draw(run: ModuleRun, path: Path, name: str) -> None:
+    """Write an .svg or .png (or what else matplotlib writes) with `name` as its title.
+
+    Raises MissingMatplotlib.
+    """
     figures = _matplotlib()
     kernels = run.calls
     alone = len(kernels) == 1 and len(kernels[0].events) <= MOST_BARS
@@ -57,10 +60,10 @@ def draw(run: ModuleRun, path: Path) -> None:
     axes = figure.subplots(3, 1, sharex=True, height_ratios=heights)
     if alone:
         _bars(axes[0], kernels[0])
-        figure.suptitle(_kernel_title(kernels[0]), fontsize=11)
+        figure.suptitle(_kernel_title(kernels[0], name), fontsize=11)
     else:
         _shares(axes[0], run)
-        figure.suptitle(_network_title(run), fontsize=11)
+        figure.suptitle(_network_title(run, name), fontsize=11)
     for axis, space in zip(axes[1:], (SRAM, ACC)):
         _occupancy(axis, run, space)
     axes[-1].set_xlabel(f"cycles at {run.target.clock_hz / 1e9:g} GHz")
@@ -79,17 +82,17 @@ def _matplotlib() -> Any:
     return matplotlib.figure
 
 
-def _kernel_title(kernel: KernelRun) -> str:
+def _kernel_title(kernel: KernelRun, name: str) -> str:
     return (
-        f"{kernel.name}: {kernel.shape}, tile {kernel.tile}, on {kernel.target.name}\n"
+        f"{name}, {kernel.name}: {kernel.shape}, tile {kernel.tile}, on {kernel.target.name}\n"
         f"{kernel.cycles:,} cycles, {kernel.share:.0%} of the roofline "
         f"(bound by {kernel.bounded_by})"
     )
 
 
-def _network_title(run: ModuleRun) -> str:
+def _network_title(run: ModuleRun, name: str) -> str:
     return (
-        f"{len(run.calls)} kernels on {run.target.name}: {run.cycles:,} cycles, "
+        f"{name}, {len(run.calls)} kernels on {run.target.name}: {run.cycles:,} cycles, "
         f"{run.share:.0%} of the roofline"
     )
 
