@@ -164,7 +164,7 @@ def overlap(a: Buffer, b: Buffer) -> bool:
         y, right = divmod(right, stride)
         if x + first[stride] <= y or y + second[stride] <= x:
             return False
-    return True
+    return abs(left - right) < a.dtype.itemsize
 
 
 def _dense_dims(buffer: Buffer) -> dict[int, int] | None:

@@ -90,8 +90,8 @@ class FunctionalMachine:
             token = _Pending(op, source, target)
             token.parts = (source.permuted(order), landing, pad)
             self._hazards.start(token)
-            self._hazards.add(Access(source, False, end=1, token=token))
-            self._hazards.add(Access(target, True, end=1, token=token))
+            self._hazards.add(Access(source, False, token=token))
+            self._hazards.add(Access(target, True, token=token))
             return token
 
         return start

@@ -81,11 +81,16 @@ class TimingMachine:
         self._worked: set[tuple[str, int]] = set()
         self._now, self._held_by = 0, ""
         self._hazards = Hazards()
+        self._constants: dict[str, Memory] = {}
 
     def allocate(self, op: ir.Operation) -> Buffer:
         value = op.results[0]
         size = Buffer.whole(Memory("", 0), value.type).bytes
-        return Buffer.whole(Memory(op.name, size), value.type, 0, value)
+        if op.name == "memref.alloc":
+            return Buffer.whole(Memory("buffer", size), value.type, 0, value)
+        name = ir.FlatSymbolRefAttr(op.attributes["name"]).value
+        memory = self._constants.setdefault(name, Memory(name, size))
+        return Buffer.whole(memory, value.type)
 
     def move(self, op: ir.Operation) -> Callable[[Buffer, Buffer, Sequence[int]], Token]:
         order, units, dma = integers(op, "permutation"), move_units(op), self.target.dma

@@ -10,6 +10,9 @@ import pytest
 import torch
 from torch import nn
 
+from mlir_npu.dialect.bindings import ir
+from mlir_npu.passes.choose_tiles import SCHEDULE
+from mlir_npu.passes.kernels.walk import kernels, symbol
 from mlir_npu.scripts.networks.capture import capture_model
 from mlir_npu.simulator.result import KernelRun
 from mlir_npu.simulator.simulate import simulate_module
@@ -27,7 +30,10 @@ LAYERS = (
 )
 
 
-def simulate(image: int, inputs: int, outputs: int, window: int, stride: int) -> KernelRun:
+def simulate(
+    image: int, inputs: int, outputs: int, window: int, stride: int
+) -> tuple[KernelRun, int]:
+    """The convolution of a layer, and the cycles that tile choice expects of it."""
     model = nn.Sequential(
         nn.Conv2d(inputs, outputs, window, stride, padding=window // 2, bias=False),
         nn.BatchNorm2d(outputs),
@@ -36,13 +42,20 @@ def simulate(image: int, inputs: int, outputs: int, window: int, stride: int) ->
     (region,) = capture_model(model, [torch.randn(1, inputs, image, image)], "edge").regions
     stage_module(region.module)
     (run,) = (k for k in simulate_module(region.module.operation).calls if k.kind == "conv2d")
-    return run
+    return run, estimate(region.module.operation, run.name)
+
+
+def estimate(module: ir.Operation, name: str) -> int:
+    """The cycles that tile choice expects of a kernel."""
+    (kernel,) = (k for k in kernels(module) if symbol(k) == name)
+    return ir.IntegerAttr(ir.DictAttr(kernel.attributes[SCHEDULE])["cycles"]).value
 
 
 @pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: "{}px-{}-{}-{}x{}-by-{}".format(
     *layer[:4], *layer[3:]))  # fmt: skip
 def test_layer_of_resnet50_reaches_its_roofline(layer: tuple[int, ...]) -> None:
-    run = simulate(*layer)
+    run, expected = simulate(*layer)
     image, inputs, outputs, window, stride = layer
     assert run.macs == (image // stride) ** 2 * inputs * outputs * window**2
     assert run.share >= GOOD_SHARE, f"{run.share:.0%} of {run.bounded_by}: {reason(run)}"
+    assert run.cycles == pytest.approx(expected, rel=0.02)
