@@ -6,6 +6,7 @@ accumulator is drained while the next one fills. Iterations are numbered across 
 first tile of an inner loop is fetched during the last iteration before it. Tokens travel as
 iteration arguments, and the code of an iteration exists once, for any number of iterations.
 
+Targets whose sram is a cache of dram are left alone: their moves are left out, not overlapped.
 A tile keeps one buffer if something else writes it, if it carries a value from one iteration to the
 next, if its loops carry values that are no tokens, if a loop around it has `npu.single_buffer`, or
 if two do not fit; the reason is left on its allocation as `npu.single_buffer`.
@@ -50,8 +51,7 @@ from mlir_npu.passes.registry import NoOptions, register_pass
 @register_pass("double-buffer")
 def double_buffer(module: ir.Operation, options: NoOptions) -> None:
     for kernel in kernels(module):
-        if _copies(kernel, "buffers") > 1:
-            target = target_of(module)
+        if _copies(kernel, "buffers") > 1 and not (target := target_of(module)).cached:
             for move in nested(kernel, "npu.dma_start"):
                 _rotate_move(move, kernel, target)
             if _copies(kernel, "acc_buffers") > 1:

@@ -1,5 +1,8 @@
 // RUN: %npu-opt %s --target small --pass-pipeline='builtin.module(double-buffer,canonicalize,cse)' | filecheck %s
 // RUN: %npu-opt %s --target small --pass-pipeline='builtin.module(double-buffer,double-buffer,canonicalize,cse)' | filecheck %s
+// RUN: %npu-opt %s --target host --pass-pipeline='builtin.module(double-buffer)' | filecheck %s --check-prefix=CACHED
+
+// CACHED-NOT: npu.dma_none
 
 #sram = #npu.space<"sram">
 #acc = #npu.space<"acc">

@@ -16,14 +16,12 @@ MEMORY = ("workspace", "scratch")
 
 
 def run_native(kernel: Kernel, target: Target, arrays, threads: int = 1) -> np.ndarray:
-    """@main from the schedule stage to the JIT; memory starts as NaN, guarded against overruns."""
+    """@main from the schedule stage to the JIT."""
     sizes: list[int] = []
 
     def note_memory(stage: str, module: ir.Module) -> None:
         if stage == "allocate":
-            main = next(f for f in functions(module.operation) if symbol(f) == "main")
-            arguments = zip(entry(main).arguments, argument_roles(main))
-            sizes.extend(a.type.shape[0] for a, role in arguments if role in MEMORY)
+            sizes.extend(memory_of(module, "main"))
 
     with make_context(), ir.Location.unknown():
         module = ir.Module.parse(kernel.text)
@@ -31,19 +29,33 @@ def run_native(kernel: Kernel, target: Target, arrays, threads: int = 1) -> np.n
         run_stages(module, note_memory, first="schedule")
         engine = ExecutionEngine(module, opt_level=2)
     output = np.full(kernel.output, np.nan, np.float32)
+    call(engine, "main", arrays, output, sizes, threads)
+    return output
+
+
+def memory_of(module: ir.Module, name: str) -> list[int]:
+    """Bytes of the workspace and of the scratchpad that a function takes, after "allocate"."""
+    function = next(f for f in functions(module.operation) if symbol(f) == name)
+    arguments = zip(entry(function).arguments, argument_roles(function))
+    return [argument.type.shape[0] for argument, role in arguments if role in MEMORY]
+
+
+def call(
+    engine: ExecutionEngine, name: str, arrays, output: np.ndarray, sizes, threads: int = 1
+) -> None:
+    """Call a function; memory of `sizes` starts as NaN, guarded against overruns."""
     memory = [np.full(size * threads + 64, 255, np.uint8) for size in sizes]
     inputs = [array.copy() for array in arrays]
-    _call(engine, [*inputs, output, *memory])
+    _call(engine, name, [*inputs, output, *memory])
     for block, size in zip(memory, sizes):
         assert (block[size * threads :] == 255).all(), "memory behind the scratchpad was written"
     for before, after in zip(arrays, inputs):
         np.testing.assert_array_equal(before, after)
-    return output
 
 
-def _call(engine: ExecutionEngine, arrays: list[np.ndarray]) -> None:
-    address = engine.raw_lookup("main")
-    assert address, "main has undefined symbols"
+def _call(engine: ExecutionEngine, name: str, arrays: list[np.ndarray]) -> None:
+    address = engine.raw_lookup(name)
+    assert address, f"{name} has undefined symbols"
     values = (ctypes.c_void_p * len(arrays))(*[array.ctypes.data for array in arrays])
     base = ctypes.addressof(values)
     block = (ctypes.c_void_p * len(values))(*[base + 8 * i for i in range(len(values))])

@@ -11,7 +11,9 @@ import os
 import pytest
 from random_programs.batch import compiled, simulate
 from random_programs.bulk import UNTILED, Bulk, Case
+from random_programs.kernels import WIDE
 
+from mlir_npu.dialect.bindings import ir, make_context
 from mlir_npu.dialect.target import load_target
 
 PROGRAMS = int(os.environ.get("MLIR_NPU_TEST_PROGRAMS", "2000"))
@@ -26,10 +28,11 @@ def run_shard(number: int, kernels: int, record) -> None:
         target = load_target(name)
         numbers = [i for i in range(number * kernels, (number + 1) * kernels) if chosen(i)]
         bulk = Bulk()
-        for case in (Case.of(i, target) for i in numbers):
-            bulk.add_given(case)
-            bulk.add_chosen(case, "pipelined")
-            bulk.add_chosen(case, UNTILED)
+        with make_context(), ir.Location.unknown():
+            for case in (Case.of(i, target, WIDE) for i in numbers):
+                bulk.add_given(case)
+                bulk.add_chosen(case, "pipelined")
+                bulk.add_chosen(case, UNTILED)
 
         def run(program, module, position, target=target):
             simulate(program, module, position, None if program.mode == UNTILED else target)

@@ -45,22 +45,20 @@ def main(number: int) -> str:
 
 
 def shape_of(kernel: Kernel, target: Target) -> KernelShape:
-    """The loops and operands that tile choice sees."""
-    with make_context(), ir.Location.unknown():
-        module = ir.Module.parse(kernel.text)
-        return describe(kernels(module.operation)[0], target.vector.lanes)
+    """The loops and operands that tile choice sees. In the current context, as these are dear."""
+    module = ir.Module.parse(kernel.text)
+    return describe(kernels(module.operation)[0], target.vector.lanes)
 
 
 def chosen_schedule(kernel: Kernel, target: Target, mode: str) -> str:
     """What choose-tiles decides in a mode. Raises TurnedAway with its message."""
-    with make_context(), ir.Location.unknown():
-        module = ir.Module.parse(kernel.text)
-        set_target(module.operation, target)
-        try:
-            run_pipeline(module, f"builtin.module(choose-tiles{{mode={mode}}})")
-        except PipelineFailure as failure:
-            raise TurnedAway(str(failure)) from None
-        return str(kernels(module.operation)[0].attributes["npu.schedule"])
+    module = ir.Module.parse(kernel.text)
+    set_target(module.operation, target)
+    try:
+        run_pipeline(module, f"builtin.module(choose-tiles{{mode={mode}}})")
+    except PipelineFailure as failure:
+        raise TurnedAway(str(failure)) from None
+    return str(kernels(module.operation)[0].attributes["npu.schedule"])
 
 
 def compiled(programs: Sequence[Program], target: Target, last: str = "allocate", on_stage=None):

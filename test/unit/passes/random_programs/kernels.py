@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from staged import kernel_text as k
@@ -17,15 +17,17 @@ Builder = Callable[..., Kernel]  # takes schedule=
 
 @dataclass(frozen=True)
 class Sizes:
-    """What extents and channel counts are drawn from."""
+    """What extents, channel counts and blocks of output channels are drawn from."""
 
     extents: tuple[int, ...]
     channels: tuple[int, ...]
+    blocks: tuple[int, ...] = (1, 3, 4, 8)
 
 
 SMALL = Sizes((1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13), (1, 2, 3, 4, 5, 8, 16))
 LARGE = Sizes((14, 17, 23, 28, 32), (16, 24, 48))
 FEW = Sizes((1, 2, 2, 3, 4, 5), (1, 2))  # of many dimensions
+WIDE = replace(SMALL, blocks=(*SMALL.blocks, 1100))  # more than accumulators of 4 KiB hold
 
 
 def random_kernel(rng: random.Random, sizes: Sizes = SMALL) -> Builder:
@@ -57,7 +59,7 @@ def _shape(rng: random.Random, rank: int, sizes: Sizes) -> list[int]:
 
 def _conv2d(rng: random.Random, sizes: Sizes) -> Builder:
     image = (*_image(rng, sizes), rng.choice(sizes.channels))
-    blocks, block = rng.choice((1, 2, 3, 4)), rng.choice((1, 3, 4, 8))
+    blocks, block = rng.choice((1, 2, 3, 4)), rng.choice(SMALL.blocks)
     window = _window(rng, image[1:3])
     return partial(k.conv2d, image, blocks, block, window, epilogue=rng.random() < 0.6)
 
@@ -82,7 +84,7 @@ def _pool(rng: random.Random, sizes: Sizes) -> Builder:
 
 def _matmul(rng: random.Random, sizes: Sizes) -> Builder:
     m, c = rng.choice(sizes.extents), rng.choice((*sizes.extents, 60))
-    return partial(k.matmul, m, c, rng.choice((1, 2, 3, 6)), rng.choice((1, 3, 4, 8, 1100)))
+    return partial(k.matmul, m, c, rng.choice((1, 2, 3, 6)), rng.choice(sizes.blocks))
 
 
 def _eltwise(rng: random.Random, sizes: Sizes) -> Builder:
