@@ -32,7 +32,7 @@ from mlir_npu.simulator.table import render
 from mlir_npu.simulator.trace import trace
 
 DEFAULT_TARGET = "edge"
-TABLE_WIDTH = 200  # where nobody says how wide the output is
+TABLE_WIDTH = 250  # where nobody says how wide the output is
 USER_ERRORS = (
     *(OSError, UnicodeDecodeError, TargetError, UnsupportedTarget, WrongStage),
     *(StageFailure, SimulationError, MissingMatplotlib),
@@ -117,7 +117,7 @@ def _run(parsed: argparse.Namespace, console: Console) -> int:
     runs = [simulate_module(module.operation) for module in modules]
     run = _only(_joined(runs), parsed.kernel)
     title = f"{parsed.model} on {run.target.name}: {run.target.description}"
-    console.print(render(run, title))
+    console.print(render(run, title, console.width))
     if note:
         console.print(note)
     _write(run, parsed)

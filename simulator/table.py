@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from rich.console import Group
 from rich.table import Table
@@ -15,44 +17,77 @@ from mlir_npu.simulator.traffic import READ, WRITTEN
 
 GOOD_SHARE = 0.8
 CAUSES_SHOWN = 2
+WORTH_SAYING = 0.01  # of the cycles
 
 
-def render(run: ModuleRun, title: str) -> Group:
-    """One row per distinct kernel, the whole network, and the kernels far from their roofline."""
+@dataclass(frozen=True)
+class _Column:
+    """heading; text of a kernel and its number of calls; rank: columns of high rank go first where
+    there is no room."""
+
+    heading: str
+    cell: Callable[[KernelRun, int], str]
+    rank: int
+    left: bool = False
+
+
+COLUMNS = (
+    _Column("kernel", lambda run, calls: run.name, 0, left=True),
+    _Column("calls", lambda run, calls: str(calls), 1),
+    _Column("shape", lambda run, calls: run.shape, 0, left=True),
+    _Column("tile", lambda run, calls: run.tile, 5, left=True),
+    _Column("cycles", lambda run, calls: f"{run.cycles:,}", 0),
+    *(
+        _Column(unit, lambda run, calls, unit=unit: f"{run.utilisation(unit):.0%}", rank)
+        for unit, rank in zip(UNITS, (2, 3, 2, 3))
+    ),
+    _Column("MB", lambda run, calls: f"{run.dram_bytes / 1e6:.2f}", 4),
+    _Column("MACs/B", lambda run, calls: f"{run.intensity:.1f}", 6),
+    _Column("bound", lambda run, calls: run.bounded_by, 4, left=True),
+    _Column("of roofline", lambda run, calls: _share(run.share), 0),
+    _Column(
+        f"lost to (below {GOOD_SHARE:.0%})",
+        lambda run, calls: reason(run) if run.share < GOOD_SHARE else "",
+        7,
+        left=True,
+    ),
+)
+
+
+def render(run: ModuleRun, title: str, width: int) -> Group:
+    """One row per distinct kernel, the whole network, and the kernels far from their roofline.
+
+    width: in characters; columns that have no room are left out.
+    """
     counted = Counter(kernel.name for kernel in run.calls)
     distinct = list({kernel.name: kernel for kernel in run.calls}.values())
-    table = Table(title=title)
-    table.add_column("kernel", no_wrap=True)
-    table.add_column("calls", justify="right")
-    table.add_column("shape")
-    table.add_column("tile")
-    table.add_column("cycles", justify="right")
-    for unit in UNITS:
-        table.add_column(unit, justify="right")
-    table.add_column("MB", justify="right")
-    table.add_column("MACs/B", justify="right")
-    table.add_column("bound", no_wrap=True)
-    table.add_column("of roofline", justify="right")
-    table.add_column(f"lost to (below {GOOD_SHARE:.0%})")
-    for kernel in distinct:
-        table.add_row(*_row(kernel, counted[kernel.name]))
+    table = _table(distinct, counted, title, width)
     return Group(table, Text(_whole(run)), *_laggards(run, distinct, counted))
 
 
-def _row(kernel: KernelRun, calls: int) -> list[str]:
-    return [
-        kernel.name,
-        str(calls),
-        kernel.shape,
-        kernel.tile,
-        f"{kernel.cycles:,}",
-        *(f"{kernel.utilisation(unit):.0%}" for unit in UNITS),
-        f"{kernel.dram_bytes / 1e6:.2f}",
-        f"{kernel.intensity:.1f}",
-        kernel.bounded_by,
-        _share(kernel.share),
-        reason(kernel) if kernel.share < GOOD_SHARE else "",
-    ]
+def _table(distinct: list[KernelRun], counted: Counter, title: str, width: int) -> Table:
+    texts = {
+        column: [column.heading, *(column.cell(run, counted[run.name]) for run in distinct)]
+        for column in COLUMNS
+    }
+    kept = list(COLUMNS)
+    while sum(_width(texts[column]) for column in kept) + 1 > width:
+        highest = max(kept, key=lambda column: column.rank)
+        if not highest.rank:
+            break
+        kept.remove(highest)
+    table = Table(title=title)
+    for column in kept:
+        justify = "left" if column.left else "right"
+        table.add_column(column.heading, justify=justify, no_wrap=column.rank > 0)
+    for row in zip(*(texts[column][1:] for column in kept)):
+        table.add_row(*row)
+    return table
+
+
+def _width(texts: list[str]) -> int:
+    """Of a column with these cells, its border and spaces."""
+    return max(Text.from_markup(text).cell_len for text in texts) + 3
 
 
 def reason(kernel: KernelRun) -> str:
@@ -61,8 +96,9 @@ def reason(kernel: KernelRun) -> str:
     A unit that is busier than the one that bounds the roofline is named first.
     """
     unit = kernel.busiest
-    found = list(kernel.losses(unit).items())[:CAUSES_SHOWN]
-    texts = [f"{cause} ({cycles / kernel.cycles:.0%})" for cause, cycles in found]
+    shares = {cause: lost / kernel.cycles for cause, lost in kernel.losses(unit).items()}
+    found = [(cause, share) for cause, share in shares.items() if share >= WORTH_SAYING]
+    texts = [f"{cause} ({share:.0%})" for cause, share in found[:CAUSES_SHOWN]]
     if unit != kernel.bounded_by:
         texts.insert(0, f"{unit} is busy {kernel.utilisation(unit):.0%}")
     return "; ".join(texts)
