@@ -64,6 +64,16 @@ def test_commands_of_the_case_study_run(tmp_path: Path) -> None:
     run_commands(ROOT / "docs" / "case-study.md", tmp_path)
 
 
+def test_example_of_the_simulator_page_runs(tmp_path: Path) -> None:
+    (tmp_path / "docs").symlink_to(ROOT / "docs")
+    (example,) = blocks(ROOT / "docs" / "simulator.md", "python")
+    run = subprocess.run(
+        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    assert "conv2d_0" in run.stdout
+
+
 def run_commands(page: Path, folder: Path) -> None:
     """Every command of ours on the page works and prints what it is there to print."""
     commands = re.findall(r"^\$ (npu-opt|npu-sim) (.*)$", page.read_text(), re.MULTILINE)
