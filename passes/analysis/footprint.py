@@ -37,8 +37,9 @@ class Loop:
 class Access:
     """An operand: per dimension the pairs (loop, coefficient) that index it, and where it lives.
 
-    `padded`: it is read through a pad, so that its tile is written by a padding move. `image`: its
-    extents without the pad. `moved`: it is in dram too; what stays on chip is never moved.
+    `padded`: it is read through a pad, so that its tile is written by a padding move. `image`: per
+    dimension, how many padded elements come before its data, and the extent of the data. `moved`:
+    it is in dram too; what stays on chip is never moved.
     """
 
     name: str
@@ -47,7 +48,7 @@ class Access:
     space: str = "sram"
     written: bool = False
     padded: bool = False
-    image: tuple[int, ...] | None = None
+    image: tuple[tuple[int, int], ...] | None = None
     moved: bool = True
 
     def elements(self, tile: Sequence[int]) -> int:

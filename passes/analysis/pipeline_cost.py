@@ -95,7 +95,7 @@ def tile_work(shape: KernelShape, tiles: np.ndarray, target: Target) -> TileWork
         on_unit["vector"],
         last_step,
         tuple(
-            move_cycles(moved_bytes(access, tiles), target.dma) if access.moved else zeros
+            move_cycles(moved_bytes(shape, access, tiles), target.dma) if access.moved else zeros
             for access in shape.accesses
         ),
         tuple(buffer_bytes(access, tiles, alignments[access.space]) for access in shape.accesses),

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from mlir_npu.passes.analysis.footprint import KernelShape
+from mlir_npu.passes.analysis.tile_grid import distinct_rows
 
 
 def groups(shape: KernelShape, trips: np.ndarray) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
     """(parallel loops that run more than once, rows of their tiles): few and outer loops first."""
     split = trips[:, list(shape.parallel)] > 1
-    masks, members = np.unique(split, axis=0, return_inverse=True)
-    members = members.reshape(-1)
+    masks, members = distinct_rows(split)
     outer_first = sorted(range(len(masks)), key=lambda n: (masks[n].sum(), *~masks[n]))
     for number in outer_first:
         loops = tuple(i for i, is_split in zip(shape.parallel, masks[number]) if is_split)

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 
 from mlir_npu.dialect.bindings import ir, linalg
 from mlir_npu.passes.analysis.footprint import Access, Compute, KernelShape, Loop
-from mlir_npu.passes.kernels.walk import definition, entry, nested, string, terminator
+from mlir_npu.passes.kernels.walk import definition, entry, integers, nested, string, terminator
 
 MATRIX_OPS = {
     # npu.op: (loops of the input channels, of the output channels, whole, tiled by one)
@@ -207,10 +207,13 @@ def _accesses(ops: KernelOps, chain, loop_of) -> tuple[Access, ...]:
                 continue
             dims = _kernel_dims(map_, loop_of[op])
             source = definition(value)
-            padded = source is not None and source.name == "tensor.pad"
-            image = tuple(shape_of(source.operands[0])) if padded else None
+            image = None
+            if source is not None and source.name == "tensor.pad":
+                image = tuple(zip(integers(source, "static_low"), shape_of(source.operands[0])))
             key = (names[value], dims)
-            found[key] = Access(names[value], dims, _bytes(value), padded=padded, image=image)
+            found[key] = Access(
+                names[value], dims, _bytes(value), padded=image is not None, image=image
+            )
         for result, map_ in zip(op.results, maps(op)[inputs:]):
             dims = _kernel_dims(map_, loop_of[op])
             name = f"result of {op.name}" if op == ops.last else f"intermediate of {op.name}"

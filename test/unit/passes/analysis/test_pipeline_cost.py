@@ -3,11 +3,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mlir_npu.dialect.target import Dma, MacsPerCell, MatrixUnit, load_target
 from mlir_npu.passes.analysis import pipeline_cost as cost
 from mlir_npu.passes.analysis.footprint import Access, Compute, KernelShape, Loop
-from mlir_npu.passes.analysis.tile_grid import moved_bytes
+from mlir_npu.passes.analysis.tile_grid import all_tiles, moved_bytes
 
 # a move of n bytes takes 10 + n / 4 cycles; 4 x 4 cells; 8 lanes
 MACHINE = replace(
@@ -138,9 +140,37 @@ def test_channels_share_the_moves():
 
 
 def test_padding_is_not_moved():
-    access = Access("x", (((0, 1), (1, 1)),), 4, padded=True, image=(8,))
-    tiles = np.array([[8, 3], [4, 3]])
-    assert moved_bytes(access, tiles).tolist() == [8 * 4, 6 * 4]
+    """A row of 8 with one zero at each end, for 8 outputs of 3 taps."""
+    loops = (Loop("x", 8), Loop("s", 3, reduction=True))
+    access = Access("row", (((0, 1), (1, 1)),), 4, padded=True, image=((1, 8),))
+    shape = KernelShape(loops, (access,))
+    # whole: 8; halves: 5 and 5; single outputs: 2, 3 six times, 2; single taps: 7, 8, 7
+    tiles = np.array([[8, 3], [4, 3], [1, 3], [8, 1]])
+    expected = [8 * 4, 5 * 4, np.ceil(22 / 8 * 4), np.ceil(22 / 3 * 4)]
+    assert moved_bytes(shape, access, tiles).tolist() == expected
+
+
+@given(*[st.integers(1, 6)] * 2, *[st.integers(1, 3)] * 2, *[st.integers(0, 4)] * 2)
+def test_bytes_of_padded_moves_are_the_mean_over_all_tiles(outputs, taps, stride, dilation, low, cut):
+    """Compared with counting; `cut` elements at the end are padding."""
+    padded = (outputs - 1) * stride + (taps - 1) * dilation + 1
+    extent = padded - low - cut
+    if extent < 1:
+        return
+    loops = (Loop("x", outputs), Loop("s", taps, reduction=True))
+    access = Access("row", (((0, stride), (1, dilation)),), 1, padded=True, image=((low, extent),))
+    shape = KernelShape(loops, (access,))
+    tiles = all_tiles(shape)
+    is_data = np.zeros(padded, bool)
+    is_data[low : low + extent] = True
+    for (size, window), found in zip(tiles, moved_bytes(shape, access, tiles)):
+        span = (size - 1) * stride + (window - 1) * dilation + 1
+        counts = [
+            is_data[x * stride + s * dilation :][:span].sum()
+            for x in range(0, outputs, size)
+            for s in range(0, taps, window)
+        ]
+        assert found == np.ceil(np.mean(counts) - 1e-9)
 
 
 def test_what_stays_on_chip_is_neither_moved_nor_copied():

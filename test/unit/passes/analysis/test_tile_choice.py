@@ -12,7 +12,7 @@ from mlir_npu.dialect.target import LARGEST, Target, load_target
 from mlir_npu.passes.analysis import pipeline_cost
 from mlir_npu.passes.analysis.footprint import Access, Compute, KernelShape, Loop, footprint
 from mlir_npu.passes.analysis.tile_choice import MODES, DoesNotFit, choose_tile
-from mlir_npu.passes.analysis.tile_grid import all_tiles
+from mlir_npu.passes.analysis.tile_grid import MOST_TILES, all_tiles
 from mlir_npu.passes.analysis.tile_orders import groups, orders
 
 EDGE = load_target("edge")
@@ -201,6 +201,14 @@ def test_orders_that_cost_the_same_are_tried_once():
     ]  # fmt: skip
     assert list(orders(shape, (2,))) == [(2, 0, 1, 3)]
     assert list(orders(shape, ())) == [(0, 1, 2, 3)]
+
+
+def test_too_many_tiles_are_thinned_out_but_keep_the_extremes():
+    shape = elementwise(720, 720, 720, 720)  # 30 divisors each
+    tiles = all_tiles(shape)
+    assert 50_000 < len(tiles) <= MOST_TILES
+    assert tiles[0].tolist() == [720] * 4 and tiles[-1].tolist() == [1] * 4
+    assert len(all_tiles(elementwise(720, 720))) == 30 * 30
 
 
 def test_groups_hold_every_tile_once_with_its_split_loops():
