@@ -73,7 +73,7 @@ def compiled(programs: Sequence[Program], target: Target, last: str = "allocate"
 def simulate(program: Program, module: ir.Module, number: int, capacities: Target | None) -> None:
     """The output is exact, moved out once per element, and no memory is exceeded."""
     kernel, arrays = program.kernel, program.kernel.arrays(program.seed)
-    machine = _WatchedMachine(module.operation)
+    machine = WatchedMachine(module.operation)
     output = np.empty(kernel.output, np.float32)
     (moves,) = run_function(module.operation, main(number)[1:], arrays, [output], machine)
     assert (moves == 1).all(), "some output elements were not moved out exactly once"
@@ -82,7 +82,7 @@ def simulate(program: Program, module: ir.Module, number: int, capacities: Targe
         machine.check(capacities)
 
 
-class _WatchedMachine(FunctionalMachine):
+class WatchedMachine(FunctionalMachine):
     """Notes which bytes of the memories on chip are touched."""
 
     def __init__(self, module: ir.Operation):
