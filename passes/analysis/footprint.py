@@ -37,9 +37,8 @@ class Loop:
 class Access:
     """An operand: per dimension the pairs (loop, coefficient) that index it, and where it lives.
 
-    `padded`: it is read through a pad, so that its tile is written by a padding move. `image`: per
-    dimension, how many padded elements come before its data, and the extent of the data. `moved`:
-    it is in dram too; what stays on chip is never moved.
+    `image`, if it is read through a pad: per dimension, how many padded elements come before its
+    data, and the extent of the data. `moved`: it is in dram too; what stays on chip is never moved.
     """
 
     name: str
@@ -47,9 +46,13 @@ class Access:
     element_bytes: int
     space: str = "sram"
     written: bool = False
-    padded: bool = False
     image: tuple[tuple[int, int], ...] | None = None
     moved: bool = True
+
+    @property
+    def padded(self) -> bool:
+        """Whether its tiles are written by padding moves."""
+        return self.image is not None
 
     def elements(self, tile: Sequence[int]) -> int:
         return prod(

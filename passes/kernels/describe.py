@@ -11,12 +11,8 @@ MATRIX_OPS = {
     "grouped_conv2d": ((8,), (4, 5), (5,), (3,)),
     "matmul": ((3,), (1, 2), (2,), ()),
 }
-WINDOWS = (
-    "linalg.pooling_nhwc_max",
-    "linalg.pooling_nhwc_sum",
-    "linalg.depthwise_conv_2d_nhwc_hwc",
-)
 SHAPE_ONLY = {"linalg.pooling_nhwc_max": 1, "linalg.pooling_nhwc_sum": 1}
+WINDOWS = (*SHAPE_ONLY, "linalg.depthwise_conv_2d_nhwc_hwc")
 
 
 @dataclass(frozen=True)
@@ -211,9 +207,7 @@ def _accesses(ops: KernelOps, chain, loop_of) -> tuple[Access, ...]:
             if source is not None and source.name == "tensor.pad":
                 image = tuple(zip(integers(source, "static_low"), shape_of(source.operands[0])))
             key = (names[value], dims)
-            found[key] = Access(
-                names[value], dims, _bytes(value), padded=image is not None, image=image
-            )
+            found[key] = Access(names[value], dims, _bytes(value), image=image)
         for result, map_ in zip(op.results, maps(op)[inputs:]):
             dims = _kernel_dims(map_, loop_of[op])
             name = f"result of {op.name}" if op == ops.last else f"intermediate of {op.name}"

@@ -142,7 +142,7 @@ def test_channels_share_the_moves():
 def test_padding_is_not_moved():
     """A row of 8 with one zero at each end, for 8 outputs of 3 taps."""
     loops = (Loop("x", 8), Loop("s", 3, reduction=True))
-    access = Access("row", (((0, 1), (1, 1)),), 4, padded=True, image=((1, 8),))
+    access = Access("row", (((0, 1), (1, 1)),), 4, image=((1, 8),))
     shape = KernelShape(loops, (access,))
     # whole: 8; halves: 5 and 5; single outputs: 2, 3 six times, 2; single taps: 7, 8, 7
     tiles = np.array([[8, 3], [4, 3], [1, 3], [8, 1]])
@@ -158,7 +158,7 @@ def test_bytes_of_padded_moves_are_the_mean_over_all_tiles(outputs, taps, stride
     if extent < 1:
         return
     loops = (Loop("x", outputs), Loop("s", taps, reduction=True))
-    access = Access("row", (((0, stride), (1, dilation)),), 1, padded=True, image=((low, extent),))
+    access = Access("row", (((0, stride), (1, dilation)),), 1, image=((low, extent),))
     shape = KernelShape(loops, (access,))
     tiles = all_tiles(shape)
     is_data = np.zeros(padded, bool)
