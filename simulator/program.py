@@ -9,19 +9,23 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, Protocol
 
-from mlir_npu.dialect.attributes import space_of
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.kernels.walk import called, entry, functions, integers, symbol
 from mlir_npu.simulator.buffers import Buffer, UnknownType
 from mlir_npu.simulator.errors import SimulationError
 from mlir_npu.simulator.indices import index_function
+from mlir_npu.simulator.views import (
+    DYNAMIC,
+    cast_function,
+    reshape_function,
+    subview_function,
+    view_function,
+)
 
 Frame = list
 Step = Callable[[Frame], None]
-DYNAMIC = ir.ShapedType.get_dynamic_size()
 ENDS = ("func.return", "scf.yield", "scf.forall.in_parallel")
 SAME_BUFFER = ("memref.memory_space_cast", "memref.cast")
 RESHAPES = ("memref.collapse_shape", "memref.expand_shape")
@@ -128,13 +132,13 @@ class _Compiler:
         if op.name == "npu.dma_none":
             return self._machine.no_move
         if op.name in SAME_BUFFER:
-            return _cast(op)
+            return cast_function(op)
         if op.name == "memref.view":
-            return _view(op)
+            return view_function(op)
         if op.name == "memref.subview":
-            return _subview(op)
+            return subview_function(op)
         if op.name in RESHAPES:
-            return _reshape(op)
+            return reshape_function(op)
         return index_function(op)
 
     # structure
@@ -228,69 +232,3 @@ def _copy(frame: Frame, sources: Sequence[int], targets: Sequence[int]) -> None:
     values = [frame[i] for i in sources]
     for target, value in zip(targets, values):
         frame[target] = value
-
-
-def _cast(op: ir.Operation) -> Callable:
-    space = space_of(op.results[0].type)
-    return lambda source: source if source.space == space else replace(source, space=space)
-
-
-def _view(op: ir.Operation) -> Callable:
-    result = op.results[0]
-
-    def view(source: Buffer, shift: int) -> Buffer:
-        made = Buffer.whole(source.memory, result.type, source.offset + shift, result)
-        if shift < 0 or made.high > source.high:
-            end = made.high - source.low
-            raise SimulationError(op, f"ends at byte {end} of {source.bytes} of {source}")
-        return made
-
-    return view
-
-
-def _subview(op: ir.Operation) -> Callable:
-    parts = [integers(op, f"static_{name}") for name in ("offsets", "sizes", "strides")]
-    type_ = ir.MemRefType(op.results[0].type)
-    kept = _kept_dims(op, parts[1], type_)
-
-    def subview(source: Buffer, *dynamic: int) -> Buffer:
-        values = iter(dynamic)
-        offsets, sizes, steps = ([next(values) if v == DYNAMIC else v for v in p] for p in parts)
-        try:
-            box = source.box(offsets, sizes, steps)
-        except ValueError as error:
-            raise SimulationError(op, f"{error} of {source}") from None
-        return box if kept is None else box.permuted(kept)
-
-    return subview
-
-
-def _kept_dims(op: ir.Operation, sizes: Sequence[int], type_: ir.MemRefType) -> list[int] | None:
-    """Dimensions of the source that the result has; None if it has all."""
-    if type_.rank == len(sizes):
-        return None
-    strides, _ = type_.get_strides_and_offset()
-    source_strides, _ = ir.MemRefType(op.operands[0].type).get_strides_and_offset()
-    steps = integers(op, "static_strides")
-    kept: list[int] = []
-    for dim, size in enumerate(sizes):
-        position = len(kept)
-        fits = position < type_.rank and size == type_.shape[position]
-        if fits and source_strides[dim] * steps[dim] == strides[position]:
-            kept.append(dim)
-        elif size != 1:
-            raise SimulationError(op, f"dimension {dim} of extent {size} is not in {type_}")
-    if len(kept) != type_.rank:
-        raise SimulationError(op, f"drops other dimensions than those of extent 1: {type_}")
-    return kept
-
-
-def _reshape(op: ir.Operation) -> Callable:
-    type_ = ir.MemRefType(op.results[0].type)
-    strides, _ = type_.get_strides_and_offset()
-
-    def reshape(source: Buffer) -> Buffer:
-        item = source.dtype.itemsize
-        return source.reshaped(type_.shape, [stride * item for stride in strides])
-
-    return reshape

@@ -156,7 +156,7 @@ class TimingMachine:
         ready, cause = self._ready(op, touched, cost is not None)
         begin = max(ready, *(self._free[unit][channel] for unit, channel in channels))
         end = begin + cycles
-        useful = cost is None or cost.ideal > 0
+        useful = cost is None or cost.ideal > 0  # clearing an accumulator is not the first work
         for unit, channel in channels:
             if ready > self._free[unit][channel]:
                 when = BETWEEN if (unit, channel) in self._worked else FIRST

@@ -41,7 +41,7 @@ class Traffic:
 
     def _count(self, buffer: Buffer, direction: str, size: int) -> None:
         self.bytes[buffer.space, direction] += size
-        if buffer.space == DRAM:
+        if buffer.space == DRAM and buffer.bytes:
             self._mark(buffer, direction)
 
     def _mark(self, buffer: Buffer, direction: str) -> None:

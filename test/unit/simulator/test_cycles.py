@@ -185,6 +185,26 @@ def test_a_padding_move_costs_the_valid_bytes_only():
     assert run.traffic.of("sram", "written") == 4096
 
 
+def test_a_tile_that_is_all_padding_costs_the_setup_only():
+    # the empty box stands behind the last row of %x
+    run = timed(
+        p.kernel(
+            {"x": "30x32"},
+            p.alloc("a", "4x32"),
+            "%c0 = arith.constant 0 : index",
+            "%c30 = arith.constant 30 : index",
+            "%box = memref.subview %x[%c30, 0] [%c0, 32] [1, 1] : memref<30x32xf32> to "
+            "memref<?x32xf32, strided<[32, 1], offset: ?>>",
+            '%t = "npu.dma_start"(%box, %a, %c0, %c0) {permutation = array<i64: 0, 1>, '
+            "pad_value = 0.0 : f32} : (memref<?x32xf32, strided<[32, 1], offset: ?>>, "
+            f"{p.memref('4x32', p.SRAM)}, index, index) -> !npu.token",
+            p.wait("t"),
+        )
+    )
+    assert run.cycles == 100
+    assert run.bound == 0
+
+
 def test_a_barrier_holds_control_until_every_unit_is_done():
     # without it both would start at 0: fill 1024 / 64 = 16, then the load of 228
     lines = (

@@ -1,0 +1,51 @@
+"""npu-sim on PyTorch models: captured without compiling, simulated, checked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from mlir_npu.scripts import npu_sim
+from mlir_npu.scripts.networks.capture import capture_model
+
+VGG = ["mlir_npu.scripts.networks.small:vgg", "--input", "1x3x32x32"]
+
+
+@pytest.mark.parametrize("target", ["edge", "small"])
+def test_a_function_that_returns_a_module(
+    target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "vgg.json"
+    assert npu_sim.main([*VGG, "--target", target, "--check", "--json", str(out)]) == 0
+    assert "kernels give exactly the results" in capsys.readouterr().out
+    figures = json.loads(out.read_text())
+    pixels = 32 * 32 * 9 * (3 * 16 + 16 * 32 // 4 + 32 * 64 // 16)
+    assert figures["macs"] == pixels + 1024 * 96 + 96 * 10
+    assert 0 < figures["roofline_share"] <= 1
+
+
+def test_the_model_runs_in_eager_while_it_is_captured() -> None:
+    model, images = nn.Conv2d(3, 16, 3).eval(), torch.randn(1, 3, 32, 32)
+    captured = capture_model(model, [images], "edge")
+    assert [region.name for region in captured.regions] == ["npu_0"]
+    assert captured.host_nodes == 0
+    compiled = torch.compile(model, backend="mlir_npu")
+    with torch.no_grad():  # the next compilation is a real one again
+        torch.testing.assert_close(compiled(images), model(images))
+
+
+def test_a_model_without_npu_regions_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert npu_sim.main(["torch.nn:Softmax", "--input", "1x8"]) == 2
+    assert "no part of 'torch.nn:Softmax' runs on the NPU" in capsys.readouterr().err
+
+
+def test_parts_on_the_host_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    unet = ["mlir_npu.scripts.networks.small:UNet", "--input", "1x3x32x32"]
+    assert npu_sim.main(unet) == 0
+    printed = capsys.readouterr().out
+    assert "not simulated: 20 nodes of the model that run on the host" in printed
+    assert "2.conv2d" in printed  # kernels carry the number of their region
