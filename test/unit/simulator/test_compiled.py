@@ -10,6 +10,12 @@ import pytest
 
 from mlir_npu.dialect.bindings import ir, make_context
 from mlir_npu.dialect.target import load_target, set_target
+from mlir_npu.passes.analysis.pipeline_cost import move_counts
+from mlir_npu.passes.analysis.tile_grid import moved_bytes
+from mlir_npu.passes.choose_tiles import SCHEDULE
+from mlir_npu.passes.kernels.describe import describe
+from mlir_npu.passes.kernels.walk import kernels
+from mlir_npu.passes.pipelines import run_stages
 from mlir_npu.simulator.check import check_module
 from mlir_npu.simulator.result import ModuleRun
 from mlir_npu.simulator.simulate import simulate_module
@@ -103,6 +109,37 @@ def test_bytes_are_those_of_the_tiles_times_their_moves():
     assert sorted(set(loads)) == sorted({image, weights, channels // 2, tile_bytes})
 
 
+def scheduled_bytes(kernel: k.Kernel, target: str) -> tuple[int, int]:
+    """Bytes read and written by the schedule alone: those of each tile times its moves."""
+    module = parsed(kernel, target)
+    run_stages(module, first="schedule", last="schedule")
+    (function,) = kernels(module.operation)
+    shape = describe(function, load_target(target).vector.lanes)
+    schedule = ir.DictAttr(function.attributes[SCHEDULE])
+    sizes = dict(zip(shape.parallel, schedule["tile"]))
+    if "reduction_tile" in schedule:
+        sizes |= dict(zip(shape.reductions, schedule["reduction_tile"]))
+    tile = np.array([[sizes.get(i) or loop.extent for i, loop in enumerate(shape.loops)]])
+    order = [shape.parallel[i] for i in schedule["order"]]
+    counts = move_counts(shape, np.array(shape.extents) // tile, order)
+    total = {False: 0, True: 0}
+    for access, count in zip(shape.accesses, counts):
+        if access.moved:
+            total[access.written] += int(moved_bytes(shape, access, tile)[0] * count[0])
+    return total[False], total[True]
+
+
+@pytest.mark.parametrize("target", ["edge", "small"])
+@pytest.mark.parametrize("name", [name for name in KERNELS if name not in ("transpose", "concat")])
+def test_bytes_are_those_of_the_schedule(name, target):
+    read, written = scheduled_bytes(KERNELS[name], target)
+    (run,) = simulated(KERNELS[name], "pipelined", target).calls
+    assert run.traffic.of("dram", "written") == written
+    # the schedule knows the bytes of a tile at the border on average, rounded up
+    loads = sum(event.unit == "dma in" for event in run.events)
+    assert 0 <= read - run.traffic.of("dram", "read") <= loads
+
+
 def test_equal_kernels_are_simulated_once():
     kernel = KERNELS["eltwise"]
     call = next(line for line in kernel.text.splitlines() if "call @kernel" in line)
@@ -120,8 +157,6 @@ def test_equal_kernels_are_simulated_once():
 
 
 def test_a_module_of_any_stage_is_taken_further():
-    from mlir_npu.passes.pipelines import run_stages
-
     expected = simulated(KERNELS["conv 3x3"], "pipelined").cycles
     stages = ("schedule", "tile", "buffers", "stage", "pipeline", "allocate")
     following = ("tile", "tile", "stage", "pipeline", "pipeline", None)
@@ -134,8 +169,6 @@ def test_a_module_of_any_stage_is_taken_further():
 
 
 def test_a_schedule_comes_too_late_for_tiles():
-    from mlir_npu.passes.pipelines import run_stages
-
     module = parsed(KERNELS["conv 3x3"])
     run_stages(module, first="schedule", last="stage")
     with pytest.raises(WrongStage, match="'untiled' has to be chosen in the stage 'schedule'"):
