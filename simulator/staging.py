@@ -9,6 +9,7 @@ from mlir_npu.passes.kernels.walk import argument_roles, functions, kernels, nes
 from mlir_npu.passes.pipelines import run_stages
 
 LAST_STAGE = "allocate"
+TILE_LOOPS = ("scf.forall", "scf.for")
 
 
 class WrongStage(ValueError):
@@ -27,6 +28,8 @@ def stage_of(module: ir.Operation) -> str | None:
         return "pipeline"
     if not any(_has_tensors(function) for function in own):
         return "stage"
+    if any(name in names for name in TILE_LOOPS):
+        return "buffers"
     found = kernels(module)
     if any(SCHEDULE in kernel.attributes for kernel in found):
         return "tile"

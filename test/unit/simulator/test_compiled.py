@@ -159,7 +159,7 @@ def test_equal_kernels_are_simulated_once():
 def test_a_module_of_any_stage_is_taken_further():
     expected = simulated(KERNELS["conv 3x3"], "pipelined").cycles
     stages = ("schedule", "tile", "buffers", "stage", "pipeline", "allocate")
-    following = ("tile", "tile", "stage", "pipeline", "pipeline", None)
+    following = ("tile", "buffers", "stage", "pipeline", "pipeline", None)
     for last, first in zip(stages, following):
         module = parsed(KERNELS["conv 3x3"])
         run_stages(module, first="schedule", last=last)
@@ -173,3 +173,10 @@ def test_a_schedule_comes_too_late_for_tiles():
     run_stages(module, first="schedule", last="stage")
     with pytest.raises(WrongStage, match="'untiled' has to be chosen in the stage 'schedule'"):
         stage_module(module, "untiled")
+
+
+def test_tiles_cannot_be_compared_with_what_they_were():
+    module = parsed(KERNELS["conv 3x3"])
+    run_stages(module, first="schedule", last="tile")
+    with pytest.raises(WrongStage, match="has no untiled form to compare with"):
+        check_module(module, "pipelined")
