@@ -7,6 +7,8 @@ MLIR_NPU_TEST_PROGRAMS a larger count; a failure names the seed and its case.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
+from functools import partial
 
 import pytest
 from random_programs.batch import compiled, simulate
@@ -20,13 +22,20 @@ PROGRAMS = int(os.environ.get("MLIR_NPU_TEST_PROGRAMS", "2000"))
 MORE = 10  # times as many with --slow
 SHARDS = 8
 KERNELS = -(-PROGRAMS * 5 // (17 * SHARDS))  # of a shard; each gives between three and four programs
-SMALL_OF = 3  # of so many kernels, one is for the large target
+SMALL, EDGE = load_target("small"), load_target("edge")
+TIGHT = replace(  # most tiles leave no room for a second one
+    SMALL,
+    name="tight",
+    sram=replace(SMALL.sram, bytes=2048),
+    acc=replace(SMALL.acc, bytes=512),
+)
+TARGETS = (SMALL, EDGE, SMALL, TIGHT)  # in turns
 
 
 def run_shard(number: int, kernels: int, record) -> None:
-    for name, chosen in (("small", lambda i: i % SMALL_OF), ("edge", lambda i: not i % SMALL_OF)):
-        target = load_target(name)
-        numbers = [i for i in range(number * kernels, (number + 1) * kernels) if chosen(i)]
+    for target in (SMALL, EDGE, TIGHT):
+        own = range(number * kernels, (number + 1) * kernels)
+        numbers = [i for i in own if TARGETS[i % len(TARGETS)] == target]
         bulk = Bulk()
         with make_context(), ir.Location.unknown():
             for case in (Case.of(i, target, WIDE) for i in numbers):
@@ -37,10 +46,10 @@ def run_shard(number: int, kernels: int, record) -> None:
         def run(program, module, position, target=target):
             simulate(program, module, position, None if program.mode == UNTILED else target)
 
-        bulk.run(lambda programs, target=target: compiled(programs, target), run)
-        record("summary", f"{name}: {bulk.summary()}")
-        bulk.check(may_turn_away=name == "small")
-        assert 3 * len(bulk.turned_away) < len(numbers), bulk.summary()
+        bulk.run(partial(compiled, target=target), run)
+        record("summary", f"{target.name}: {bulk.summary()}")
+        bulk.check(may_turn_away=target != EDGE)
+        assert target == TIGHT or 3 * len(bulk.turned_away) < len(numbers), bulk.summary()
 
 
 @pytest.mark.parametrize("shard", range(SHARDS))

@@ -12,7 +12,7 @@ from functools import partial
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.dialect.target import Target
 from random_programs.batch import Program, TurnedAway, chosen_schedule, shape_of
-from random_programs.kernels import LARGE, SMALL, Builder, Sizes, random_kernel
+from random_programs.kernels import LARGE, MEDIUM, SMALL, Builder, Sizes, random_kernel
 from random_programs.schedules import random_schedule
 
 SEED = os.environ.get("MLIR_NPU_TEST_SEED", "1")
@@ -34,8 +34,9 @@ class Case:
     @classmethod
     def of(cls, number: int, target: Target, sizes: Sizes = SMALL) -> Case:
         rng = random.Random(f"{SEED}:{number}")
-        large = target.sram.bytes >= 1 << 18 and rng.random() < 0.2
-        return cls(number, target, random_kernel(rng, LARGE if large else sizes), rng)
+        if rng.random() < 0.25:  # tiles that fill memories
+            sizes = MEDIUM if target.sram.bytes < 1 << 18 else LARGE
+        return cls(number, target, random_kernel(rng, sizes), rng)
 
     def program(self, mode: str, schedule: str) -> Program:
         made = f"{self.build.func.__name__}(*{self.build.args}, **{self.build.keywords})"

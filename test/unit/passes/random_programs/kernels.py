@@ -25,6 +25,7 @@ class Sizes:
 
 
 SMALL = Sizes((1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13), (1, 2, 3, 4, 5, 8, 16))
+MEDIUM = Sizes((11, 12, 13, 14, 16, 20), (8, 12, 16, 24))
 LARGE = Sizes((14, 17, 23, 28, 32), (16, 24, 48))
 FEW = Sizes((1, 2, 2, 3, 4, 5), (1, 2))  # of many dimensions
 WIDE = replace(SMALL, blocks=(*SMALL.blocks, 1100))  # more than accumulators of 4 KiB hold

@@ -8,6 +8,7 @@ loop and added to in the next.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -105,9 +106,10 @@ func.func @main_{number}({signature}) {{
         for total in sums if tiles else ():
             self._reduce(self.rng.choice(tiles), total)
 
-    def _box(self, memory: str, around: list[Loop], expression: str) -> str:
+    def _box(self, memory: str, depths: Sequence[int], expression: str) -> str:
+        """The row that is an expression of the counters of the loops at `depths`."""
         row, box = self._new(), self._new()
-        counters = ", ".join(f"%i{d}" for d in range(len(around)))
+        counters = ", ".join(f"%i{d}" for d in depths)
         dims = counters.replace("%", "")
         self.lines.append(f"{row} = affine.apply affine_map<({dims}) -> ({expression})>({counters})")
         self.lines.append(
@@ -125,11 +127,12 @@ func.func @main_{number}({signature}) {{
 
     def _load(self, around: list[Loop]) -> str:
         """A tile at a row that depends on some of the counters; of an input, or stored before."""
-        terms = [f"i{d} * {self.rng.choice((0, 1, 2))}" for d in range(len(around))]
+        used = [d for d in range(len(around)) if self.rng.random() < 0.5]
+        terms = [f"i{d} * {self.rng.choice((1, 2))}" for d in used]
         source = f"%x{self.rng.randrange(INPUTS)}"
-        if self.rows and self.rng.random() < 0.2:
+        if self.rows and self.rng.random() < 0.4:
             source = f"%y{self.rng.randrange(len(self.rows))}"
-        box = self._box(source, around, " + ".join([*terms, str(self.rng.randint(0, 3))]))
+        box = self._box(source, used, " + ".join([*terms, str(self.rng.randint(0, 3))]))
         tile = self._alloc(TILE)
         self._move(box, tile, f"{BOX}, {TILE}")
         return tile
@@ -139,7 +142,7 @@ func.func @main_{number}({signature}) {{
         number = "0"
         for depth, loop in enumerate(around):
             number = f"({number}) * {loop.trips} + (i{depth} - {loop.low}) floordiv {loop.step}"
-        box = self._box(f"%y{len(self.rows)}", around, number)
+        box = self._box(f"%y{len(self.rows)}", range(len(around)), number)
         self._move(tile, box, f"{TILE}, {BOX}")
         self.rows.append(prod(loop.trips for loop in around))
 

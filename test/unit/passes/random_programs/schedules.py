@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import prod
 
 from mlir_npu.dialect.target import Target
@@ -12,6 +13,7 @@ from mlir_npu.passes.analysis.footprint import KernelShape, Loop, footprint
 
 MOST_TILES = 40
 TRIES = 60
+SEVERAL = 8  # of which the largest is taken
 
 
 @dataclass(frozen=True)
@@ -43,10 +45,12 @@ class Schedule:
 
 def random_schedule(rng: random.Random, shape: KernelShape, target: Target) -> Schedule | None:
     """None if no tile is found that fits and that leaves few enough of them."""
-    tries = (_random_tile(rng, shape, target) for _ in range(TRIES))
-    found = next((tile for tile in tries if tile is not None), None)
-    if found is None:
+    tries = (_random_tile(rng, shape) for _ in range(TRIES))
+    fitting = (tile for tile in tries if tile is not None and _bytes(shape, tile, target))
+    found = list(islice(fitting, rng.choice((1, 1, SEVERAL))))
+    if not found:
         return None
+    found = max(found, key=lambda tile: _bytes(shape, tile, target))  # two may not fit
     tile = tuple(_entry(rng, shape.loops[i], found[i]) for i in shape.parallel)
     reduction = tuple(_entry(rng, shape.loops[i], found[i]) for i in shape.reductions)
     if rng.random() < 0.1:
@@ -57,18 +61,22 @@ def random_schedule(rng: random.Random, shape: KernelShape, target: Target) -> S
     return Schedule(tile, reduction, tuple(order), buffers, rng.choice((1, 2)))
 
 
-def _random_tile(rng: random.Random, shape: KernelShape, target: Target) -> list[int] | None:
+def _random_tile(rng: random.Random, shape: KernelShape) -> list[int] | None:
     tile = []
     for loop in shape.loops:
         keep = loop.extent if rng.random() < (0.7 if loop.reduction else 0.2) else None
         sizes = loop.tiles(any_size=True)
         tile.append(keep if keep in sizes else rng.choice(sizes))
-    if prod(loop.extent // size for loop, size in zip(shape.loops, tile)) > MOST_TILES:
-        return None
+    few = prod(loop.extent // size for loop, size in zip(shape.loops, tile)) <= MOST_TILES
+    return tile if few else None
+
+
+def _bytes(shape: KernelShape, tile: list[int], target: Target) -> int:
+    """Bytes on chip of one tile; 0 if they do not fit."""
     alignments = {"sram": target.sram.alignment, "acc": target.acc.alignment}
     needed = footprint(shape, tile, alignments)
-    fits = needed.bytes("sram") <= target.sram.bytes and needed.bytes("acc") <= target.acc.bytes
-    return tile if fits else None
+    sram, acc = needed.bytes("sram"), needed.bytes("acc")
+    return sram + acc if sram <= target.sram.bytes and acc <= target.acc.bytes else 0
 
 
 def _entry(rng: random.Random, loop: Loop, size: int) -> int:
