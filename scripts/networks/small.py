@@ -40,14 +40,18 @@ def squeezenet() -> nn.Sequential:
 
 
 class UNet(nn.Module):
-    """Two scales down and up with skip connections: [n, 3, 32, 32] to [n, 2, 32, 32]."""
+    """Two scales down and up with skip connections: [n, 3, 32, 32] to [n, 2, 32, 32].
 
-    def __init__(self) -> None:
+    Images may be larger by any factor; `width` is the number of channels at the finest scale.
+    """
+
+    def __init__(self, width: int = 8) -> None:
         super().__init__()
-        self.down1, self.down2 = self.block(3, 8), self.block(8, 16)
-        self.bottom = self.block(16, 32)
-        self.up2, self.up1 = self.block(32 + 16, 16), self.block(16 + 8, 8)
-        self.head = nn.Conv2d(8, 2, 1)
+        fine, coarse, bottom = width, 2 * width, 4 * width
+        self.down1, self.down2 = self.block(3, fine), self.block(fine, coarse)
+        self.bottom = self.block(coarse, bottom)
+        self.up2, self.up1 = self.block(bottom + coarse, coarse), self.block(coarse + fine, fine)
+        self.head = nn.Conv2d(fine, 2, 1)
 
     @staticmethod
     def block(inputs: int, outputs: int) -> nn.Sequential:

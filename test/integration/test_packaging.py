@@ -11,7 +11,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("mlir_npu", "lowering", "dialect", "passes", "runtime", "scripts", "simulator")
+FOLDERS = (
+    "mlir_npu",
+    "benchmarks",
+    "lowering",
+    "dialect",
+    "passes",
+    "runtime",
+    "scripts",
+    "simulator",
+)
 
 
 def installed_name(source: Path) -> str:

@@ -1,0 +1,120 @@
+"""Runs benchmarks, or shows what an earlier run found. Exit code 1 if a result is wrong, a
+convolution ran on the host, a process died, or a rate is above what the machine can do."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from mlir_npu.benchmarks import results
+from mlir_npu.benchmarks.cases import NORMAL, QUICK, Case, select
+from mlir_npu.benchmarks.engines import ENGINES, absent
+from mlir_npu.benchmarks.picture import draw
+from mlir_npu.benchmarks.run import run_cases
+from mlir_npu.benchmarks.suites import SUITES
+from mlir_npu.benchmarks.tables import tables
+
+DATA, PICTURE = "benchmark.json", "benchmark.png"
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="scripts/benchmark", description=__doc__)
+    parser.add_argument(
+        "--suite", action="append", choices=list(SUITES), help="only this one (may be repeated)"
+    )
+    parser.add_argument(
+        "--filter", metavar="TEXT", help='only cases with TEXT in "suite/group/name"'
+    )
+    parser.add_argument(
+        "--engine", action="append", choices=list(ENGINES), help="only this one (may be repeated)"
+    )
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="default: 1 2")
+    parser.add_argument("--quick", action="store_true", help="few cases, few rounds")
+    parser.add_argument("--few-rounds", action="store_true", help="all cases, few rounds")
+    parser.add_argument(
+        "--output", type=Path, default=Path("benchmark-results"), metavar="DIR",
+        help=f"where {DATA} and {PICTURE} go (default: benchmark-results)",
+    )  # fmt: skip
+    parser.add_argument("--list", action="store_true", help="name the cases and stop")
+    parser.add_argument(
+        "--show", type=Path, metavar="FILE", help="show the results in FILE and stop"
+    )
+    return parser.parse_args(arguments)
+
+
+def chosen_cases(options: argparse.Namespace) -> list[Case]:
+    cases = [
+        case
+        for name in options.suite or SUITES
+        for threads in options.threads
+        for case in SUITES[name](threads, options.quick)
+    ]
+    return select(cases, options.filter)
+
+
+def show(document: dict, console: Console) -> int:
+    """Prints a run; the exit code."""
+    for table in tables(document):
+        console.print(table)
+    described = document["machine"]
+    peaks = ", ".join(
+        f"{peak:.1f} GFLOP/s on {threads} thread(s)"
+        for threads, peak in results.best_peaks(document).items()
+    )
+    copy = max((r.get("copy_gbps", 0.0) for r in document["records"]), default=0.0)
+    console.print(f"{described['cpu']}, {described['cores']} cores; FMA peak {peaks or 'unknown'}")
+    console.print(f"copies: {copy:.1f} GB/s read and written")
+    console.print(", ".join(f"{k} {v}" for k, v in described["versions"].items()))
+    for name, reason in document["absent"].items():
+        console.print(f"[yellow]absent[/yellow]: {name}: {reason}", soft_wrap=True)
+    for text in results.failed_peers(document):
+        console.print(f"[yellow]peer failed[/yellow]: {text}", soft_wrap=True)
+    problems = results.problems(document)
+    for text in problems:
+        console.print(f"[red]FAILED[/red]: {text}", soft_wrap=True)
+    return 1 if problems else 0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = parse(arguments)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
+    if options.show:
+        document = json.loads(options.show.read_text())
+        results.check(document)
+        return show(document, console)
+    cases = chosen_cases(options)
+    if options.list or not cases:
+        for case in cases:
+            console.print(f"{case.suite}/{case.group}/{case.name}, {case.threads} thread(s)")
+        return 0 if cases else 2
+
+    names = {name for case in cases for name in case.engines}
+    not_here = absent(tuple(sorted(names)))
+    if options.engine:
+        left_out = names - set(options.engine)
+        not_here |= dict.fromkeys(sorted(left_out), "left out with --engine")
+    options.output.mkdir(parents=True, exist_ok=True)
+
+    def save(document: dict) -> None:
+        (options.output / DATA).write_text(json.dumps(document, indent=1) + "\n")
+
+    effort = QUICK if options.quick or options.few_rounds else NORMAL
+    document = run_cases(cases, effort, not_here, console.print, save)
+    results.check(document)
+    code = show(document, console)
+    written = [DATA]
+    try:
+        if draw(document, options.output / PICTURE):
+            written.append(PICTURE)
+    except ImportError:
+        console.print("no picture without matplotlib (the extra `picture`)")
+    console.print(f"written to {options.output}: {', '.join(written)}")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

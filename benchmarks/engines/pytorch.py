@@ -1,0 +1,97 @@
+"""PyTorch: eager in both memory formats, and the backends of torch.compile."""
+
+from __future__ import annotations
+
+import types
+
+import torch
+from torch import nn
+
+from mlir_npu.benchmarks.engines.base import Call, Engine
+from mlir_npu.lowering.report import collect
+
+WINOGRAD = "winograd_conv2d"  # the op of kernels that use it
+
+
+def with_own_code(model: nn.Module) -> types.FunctionType:
+    """The model's forward behind a code object of its own.
+
+    Dynamo keeps what it compiled by code object: engines that share one would go through each
+    other's guards.
+    """
+
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        return model(x)
+
+    code = forward.__code__.replace()
+    return types.FunctionType(code, globals(), "forward", None, forward.__closure__)
+
+
+class Eager(Engine):
+    def prepare(self, model: nn.Module, x: torch.Tensor) -> Call:
+        return lambda: model(x)
+
+
+class ChannelsLast(Engine):
+    """Parameters, input and result channels last; for inputs that have channels."""
+
+    def prepare(self, model: nn.Module, x: torch.Tensor) -> Call:
+        model = model.to(memory_format=torch.channels_last)
+        if x.dim() == 4:
+            x = x.contiguous(memory_format=torch.channels_last)
+        return lambda: model(x)
+
+
+class Compiled(Engine):
+    """torch.compile with `backend`."""
+
+    backend: str
+
+    def prepare(self, model: nn.Module, x: torch.Tensor) -> Call:
+        compiled = torch.compile(with_own_code(model), backend=self.backend)
+        return lambda: compiled(x)
+
+
+class DynamoOnly(Compiled):
+    """Dynamo's guards around the eager graph."""
+
+    backend = "eager"
+
+
+class Inductor(Compiled):
+    backend = "inductor"
+
+
+class Frozen(Compiled):
+    """Inductor with the weights as constants, packed and folded while compiling."""
+
+    backend = "inductor"
+
+    def prepare(self, model: nn.Module, x: torch.Tensor) -> Call:
+        call = super().prepare(model, x)
+        from torch._inductor import config
+
+        with config.patch(freezing=True):
+            call()
+        return call
+
+
+class MlirNpu(Engine):
+    """This backend. notes: whether Winograd kernels run, and what ran on the host."""
+
+    def prepare(self, model: nn.Module, x: torch.Tensor) -> Call:
+        options = {"dump_dir": str(self.folder)} if self.inspect else {}
+        compiled = torch.compile(with_own_code(model), backend="mlir_npu", options=options)
+        with collect() as reports:
+            compiled(x)
+        self._parts = [part for report in reports for part in report.parts]
+        return lambda: compiled(x)
+
+    def notes(self) -> dict:
+        host = [part for part in self._parts if part.engine != "npu"]
+        dumps = self.folder.rglob("*.mlir")
+        return {
+            "winograd": any(WINOGRAD in path.read_text() for path in dumps),
+            "regions": len(self._parts) - len(host),
+            "host_conv_macs": sum(part.conv_macs for part in host),
+        }
