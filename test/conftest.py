@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 
 # Several test processes share the cores. Tests of threads ask for theirs by name.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -47,8 +48,11 @@ def fresh_torch() -> None:
 
 
 def pytest_terminal_summary(terminalreporter) -> None:
-    """What tests recorded as their "summary", one line each."""
+    """Totals of what tests recorded as "counted", dictionaries of numbers."""
+    totals: Counter[str] = Counter()
     for report in [r for kind in ("passed", "failed") for r in terminalreporter.getreports(kind)]:
-        for name, text in report.user_properties if report.when == "call" else ():
-            if name == "summary":
-                terminalreporter.write_line(text)
+        if report.when == "call":
+            for counted in (value for name, value in report.user_properties if name == "counted"):
+                totals.update(counted)
+    for what, count in totals.items():
+        terminalreporter.write_line(f"{count:,} {what}")

@@ -47,9 +47,9 @@ def run_shard(number: int, kernels: int, record) -> None:
             simulate(program, module, position, None if program.mode == UNTILED else target)
 
         bulk.run(partial(compiled, target=target), run)
-        record("summary", f"{target.name}: {bulk.summary()}")
+        record("counted", bulk.counted(f"on {target.name}"))
         bulk.check(may_turn_away=target != EDGE)
-        assert target == TIGHT or 3 * len(bulk.turned_away) < len(numbers), bulk.summary()
+        assert target == TIGHT or 3 * len(bulk.turned_away) < len(numbers), bulk.turned_away
 
 
 @pytest.mark.parametrize("shard", range(SHARDS))

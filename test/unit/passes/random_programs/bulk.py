@@ -107,9 +107,7 @@ class Bulk:
         for message in self.turned_away:
             assert "does not fit: the smallest tile needs" in message, message
 
-    def summary(self) -> str:
-        counts = ", ".join(f"{count} {mode}" for mode, count in self.counts.items())
-        return (
-            f"{self.counts.total()} programs of seed {SEED} ({counts}), "
-            f"{len(self.turned_away)} turned away"
-        )
+    def counted(self, where: str) -> dict[str, int]:
+        """Totals for the end of a test run."""
+        what = f"random programs of seed {SEED} {where}"
+        return {what: self.counts.total(), f"{what} turned away": len(self.turned_away)}
