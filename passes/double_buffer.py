@@ -1,10 +1,11 @@
 """Overlap moves with compute: tiles of loops get two buffers that take turns.
 
 Where the kernel's schedule says `buffers = 2`, a load is started one iteration ahead and waited for
-where its tile is needed; a store is waited for one iteration later. With `acc_buffers = 2` an
-accumulator is drained while the next one fills. Iterations are numbered across nested loops, so the
-first tile of an inner loop is fetched during the last iteration before it. Tokens travel as
-iteration arguments, and the code of an iteration exists once, for any number of iterations.
+where its tile is needed; a store is waited for where its buffer is made again, two iterations
+later. With `acc_buffers = 2` an accumulator is drained while the next one fills. Iterations are
+numbered across nested loops, so the first tile of an inner loop is fetched during the last
+iteration before it. Tokens travel as iteration arguments, and the code of an iteration exists once,
+for any number of iterations.
 
 Targets whose sram is a cache of dram are left alone: their moves are left out, not overlapped.
 A tile keeps one buffer if something else writes it, if it carries a value from one iteration to the
@@ -17,15 +18,16 @@ Before:
       %o = memref.alloc();  compute %x, %o
       %s = "npu.dma_start"(%o, %out_i);  "npu.dma_wait"(%s) }
 After:
-    %t0 = "npu.dma_start"(%box_0, %x0);  %none = "npu.dma_none"()
-    %last:2 = scf.for %i = %c0 to %c4 step %c1 iter_args(%t = %t0, %before = %none) {
+    %t0 = "npu.dma_start"(%box_0, %x0);  %none0 = "npu.dma_none"();  %none1 = "npu.dma_none"()
+    %last:3 = scf.for %i = %c0 to %c4 step %c1
+        iter_args(%t = %t0, %s2 = %none0, %s1 = %none1) {
       %x = arith.select %odd, %x1, %x0;  %next = arith.select %odd, %x0, %x1
       "npu.dma_wait"(%t)
       %u = scf.if %more { yield "npu.dma_start"(%box_i+1, %next) } else { yield "npu.dma_none"() }
-      %o = arith.select %odd, %o1, %o0;  compute %x, %o
-      "npu.dma_wait"(%before);  %s = "npu.dma_start"(%o, %out_i)
-      scf.yield %u, %s }
-    "npu.dma_wait"(%last#0);  "npu.dma_wait"(%last#1)
+      "npu.dma_wait"(%s2);  %o = arith.select %odd, %o1, %o0;  compute %x, %o
+      %s = "npu.dma_start"(%o, %out_i)
+      scf.yield %u, %s1, %s }
+    "npu.dma_wait"(%last#0);  "npu.dma_wait"(%last#1, %last#2)
 """
 
 from __future__ import annotations

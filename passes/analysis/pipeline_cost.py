@@ -10,9 +10,9 @@ two buffers the units work at the same time, and the kernel takes as long as the
 * dma out: what comes before the first store, then all stores.
 
 A load in an outer loop holds back the loads of the inner loops once each time (`_stalls`). A store
-is waited for one iteration later, before the iteration after that is issued, so that two
-iterations take at least one store and both computes (`_in_flight`). With one buffer everything is
-waited for and the cycles add up.
+is waited for two iterations later, before the iteration after that is issued, so that three
+iterations take at least compute, drain and store of one (`_in_flight`). With one buffer everything
+is waited for and the cycles add up.
 """
 from __future__ import annotations
 
@@ -206,8 +206,8 @@ def _stores(shape, work: TileWork) -> np.ndarray:
 
 
 def _in_flight(busy: Occupancy, one_tile: np.ndarray) -> np.ndarray:
-    """Half of compute and stores, when two iterations are under way at any time."""
-    return ceil_divide(busy.matrix + busy.vector + busy.dma_out + one_tile, 2)
+    """A third of compute and stores, when three iterations are under way at any time."""
+    return ceil_divide(busy.matrix + busy.vector + busy.dma_out + 2 * one_tile, 3)
 
 
 def _stalls(shape, work: TileWork, counts, compute: np.ndarray) -> np.ndarray:

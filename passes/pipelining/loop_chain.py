@@ -7,6 +7,7 @@ operation that is no such loop. Its iterations are numbered in the order in whic
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -92,37 +93,39 @@ def _read(op: ir.Operation) -> Loop | str:
     return Loop(op, low, step, -(-(high - low) // step))
 
 
-def carry_token(chain: LoopChain, first: ir.Value) -> tuple[LoopChain, ir.Value]:
-    """Rebuild the loops with one more token that every iteration takes from the one before.
+def carry_tokens(
+    chain: LoopChain, first: Sequence[ir.Value]
+) -> tuple[LoopChain, list[ir.Value]]:
+    """Rebuild the loops with more tokens that every iteration takes from the one before.
 
-    `first` enters the first iteration. Returns the new chain and the token as the body of the
-    innermost loop receives it; that body has still to yield the next one, see `yield_token`.
+    `first` enters the first iteration. Returns the new chain and the tokens as the body of the
+    innermost loop receives them; that body has still to yield the next ones, see `yield_tokens`.
     """
-    loops, token = [], first
+    loops, tokens = [], list(first)
     for loop in chain.loops:
         # each loop moves into the rebuilt body of the one around it
-        new = _rebuilt(loop.op, token)
+        new = _rebuilt(loop.op, tokens)
         loops.append(Loop(new, loop.low, loop.step, loop.trips))
-        token = list(new.regions[0].blocks[0].arguments)[-1]
+        tokens = list(new.regions[0].blocks[0].arguments)[-len(first) :]
     for outer, inner in zip(loops, loops[1:]):
-        _append_yield(outer.op, list(inner.op.results)[-1])
-    return LoopChain(tuple(loops)), token
+        _append_yield(outer.op, list(inner.op.results)[-len(first) :])
+    return LoopChain(tuple(loops)), tokens
 
 
-def yield_token(chain: LoopChain, token: ir.Value) -> None:
-    """Hand `token` from the innermost body to the next iteration; wait for the last one."""
-    _append_yield(chain.loops[-1].op, token)
+def yield_tokens(chain: LoopChain, tokens: Sequence[ir.Value]) -> None:
+    """Hand `tokens` from the innermost body to the next iteration; wait for the last ones."""
+    _append_yield(chain.loops[-1].op, tokens)
     outermost = chain.outermost
     after = list(outermost.block.operations)
     following = after[after.index(outermost.opview) + 1]
     with ir.InsertionPoint(following), outermost.location:
-        DmaWaitOp([list(outermost.results)[-1]])
+        DmaWaitOp(list(outermost.results)[-len(tokens) :])
 
 
-def _rebuilt(loop: ir.Operation, token: ir.Value) -> ir.Operation:
+def _rebuilt(loop: ir.Operation, tokens: Sequence[ir.Value]) -> ir.Operation:
     low, high, step, *carried = loop.operands
     with ir.InsertionPoint(loop), loop.location:
-        new = scf.ForOp(low, high, step, [*carried, token])
+        new = scf.ForOp(low, high, step, [*carried, *tokens])
     body, old = new.body, loop.regions[0].blocks[0]
     for argument, replacement in zip(old.arguments, body.arguments):
         argument.replace_all_uses_with(replacement)
@@ -136,10 +139,10 @@ def _rebuilt(loop: ir.Operation, token: ir.Value) -> ir.Operation:
     return new.operation
 
 
-def _append_yield(loop: ir.Operation, token: ir.Value) -> None:
+def _append_yield(loop: ir.Operation, tokens: Sequence[ir.Value]) -> None:
     old = terminator(loop.regions[0].blocks[0])
     with ir.InsertionPoint(old), old.location:
-        scf.YieldOp([*old.operands, token])
+        scf.YieldOp([*old.operands, *tokens])
     old.erase()
 
 

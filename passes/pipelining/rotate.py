@@ -13,10 +13,10 @@ from mlir_npu.passes.kernels.walk import integers
 from mlir_npu.passes.pipelining.addresses import address_ops, rebuild, root_of, written_roots
 from mlir_npu.passes.pipelining.loop_chain import (
     LoopChain,
-    carry_token,
+    carry_tokens,
     chain_of,
     index,
-    yield_token,
+    yield_tokens,
 )
 from mlir_npu.passes.pipelining.transfers import alternates, read_load, read_store
 
@@ -38,13 +38,13 @@ def rotate_load(move: ir.Operation) -> str | None:
     slots = _slots(load.buffer, chain)
     with ir.InsertionPoint(chain.outermost), move.location:
         first = _start_for(move, addresses, chain, index(0), slots[0])
-    chain, token = carry_token(chain, first)
+    chain, (token,) = carry_tokens(chain, [first])
     with ir.InsertionPoint(move), move.location:
         number = chain.number()
         running, other = _take_turns(number, slots)
         DmaWaitOp([token])
         ahead = _start_next(move, addresses, chain, number, other)
-    yield_token(chain, ahead)
+    yield_tokens(chain, [ahead])
     load.buffer.results[0].replace_all_uses_with(running)
     for op in (load.wait, move, load.buffer):
         op.erase()
@@ -52,20 +52,20 @@ def rotate_load(move: ir.Operation) -> str | None:
 
 
 def rotate_store(move: ir.Operation) -> str | None:
-    """Wait for the store one iteration later, while the next tile is made in the other buffer."""
+    """Wait for the store where its buffer is made again, two iterations later."""
     store, chain = read_store(move), _rotatable_chain(move)
     for found in (store, chain):
         if isinstance(found, str):
             return found
     slots = _slots(store.buffer, chain)
     with ir.InsertionPoint(chain.outermost), move.location:
-        nothing = DmaNoneOp(TokenType.get()).token
-    chain, token = carry_token(chain, nothing)
+        nothing = [DmaNoneOp(TokenType.get()).token for _ in slots]
+    chain, (before_last, last) = carry_tokens(chain, nothing)
+    with ir.InsertionPoint(store.buffer), move.location:
+        DmaWaitOp([before_last])
     _alternate(store.buffer, chain, slots)
-    with ir.InsertionPoint(move), move.location:
-        DmaWaitOp([token])
     store.wait.erase()
-    yield_token(chain, move.results[0])
+    yield_tokens(chain, [last, move.results[0]])
     return None
 
 

@@ -166,10 +166,10 @@ NOTES = {
     "double-buffer": Note(
         """
         Each tile that is moved again and again gets a second buffer. The load for the next
-        iteration is started before this iteration computes, and the store of this one is waited
-        for in the next: tokens travel as iteration arguments. The compute stands there once, its
-        buffers selected by whether the iteration is odd. The accumulators take turns as well, so
-        that one tile is drained while the next is summed.
+        iteration is started before this iteration computes, and a store is waited for where its
+        buffer is made again, two iterations later: tokens travel as iteration arguments. The
+        compute stands there once, its buffers selected by whether the iteration is odd. The
+        accumulators take turns as well, so that one tile is drained while the next is summed.
         """,
         with_clean_up=True,
     ),

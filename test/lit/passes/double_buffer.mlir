@@ -8,15 +8,16 @@
 #acc = #npu.space<"acc">
 #id = affine_map<(d0) -> (d0)>
 
-// A load is started one iteration ahead, a store waited for one iteration later.
+// A load is started one iteration ahead, a store waited for where its buffer is made again.
 // CHECK-LABEL: func.func private @stream
 // CHECK-DAG: %[[X0:.*]] = memref.alloc() : memref<4xf32, #npu.space<"sram">>
 // CHECK: %[[X1:.*]] = memref.alloc() : memref<4xf32, #npu.space<"sram">>
 // CHECK: %[[FIRST:.*]] = "npu.dma_start"(%{{.*}}, %[[X0]])
 // CHECK: %[[O0:.*]] = memref.alloc()
 // CHECK-NEXT: %[[O1:.*]] = memref.alloc()
-// CHECK-NEXT: %[[NONE:.*]] = "npu.dma_none"()
-// CHECK-NEXT: %[[LAST:.*]]:2 = scf.for %[[I:.*]] = %c0 to %c16 step %c4 iter_args(%[[T:.*]] = %[[FIRST]], %[[BEFORE:.*]] = %[[NONE]])
+// CHECK-NEXT: %[[NONE0:.*]] = "npu.dma_none"()
+// CHECK-NEXT: %[[NONE1:.*]] = "npu.dma_none"()
+// CHECK-NEXT: %[[LAST:.*]]:3 = scf.for %[[I:.*]] = %c0 to %c16 step %c4 iter_args(%[[T:.*]] = %[[FIRST]], %[[S2:.*]] = %[[NONE0]], %[[S1:.*]] = %[[NONE1]])
 // CHECK: %[[NUMBER:.*]] = arith.divui %[[I]], %c4
 // CHECK: %[[BIT:.*]] = arith.remui %[[NUMBER]], %c2
 // CHECK: %[[ODD:.*]] = arith.cmpi eq, %[[BIT]], %c1
@@ -29,12 +30,12 @@
 // CHECK: "npu.dma_start"(%{{.*}}, %[[NEXT]])
 // CHECK: else
 // CHECK-NEXT: "npu.dma_none"
-// CHECK: %[[O:.*]] = arith.select %[[ODD]], %[[O1]], %[[O0]]
+// CHECK: "npu.dma_wait"(%[[S2]])
+// CHECK-NEXT: %[[O:.*]] = arith.select %[[ODD]], %[[O1]], %[[O0]]
 // CHECK-NEXT: "npu.eltwise"(%[[X]], %[[O]])
-// CHECK: "npu.dma_wait"(%[[BEFORE]])
-// CHECK-NEXT: %[[S:.*]] = "npu.dma_start"(%[[O]],
-// CHECK-NEXT: scf.yield %[[U]], %[[S]]
-// CHECK: "npu.dma_wait"(%[[LAST]]#1)
+// CHECK: %[[S:.*]] = "npu.dma_start"(%[[O]],
+// CHECK-NEXT: scf.yield %[[U]], %[[S1]], %[[S]]
+// CHECK: "npu.dma_wait"(%[[LAST]]#1, %[[LAST]]#2)
 // CHECK-NEXT: "npu.dma_wait"(%[[LAST]]#0)
 func.func private @stream(%x: memref<16xf32>, %out: memref<16xf32>) attributes {npu.kernel = "eltwise", npu.schedule = {buffers = 2 : i64}} {
   %c0 = arith.constant 0 : index
