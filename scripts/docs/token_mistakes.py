@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlir_npu.dialect.bindings import ir, make_context
-from mlir_npu.passes.verify_stage import tokens_are_waited_once
+from mlir_npu.passes.stage_rules.movement import tokens_are_waited_once
 
 _MOVE = """
   %move = "npu.dma_start"(%rows, %tile) {permutation = array<i64: 0>}

@@ -1,0 +1,61 @@
+"""How data moves: between which memories, waited for how often, in how many dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mlir_npu.dialect.attributes import DRAM, TokenType, space_of
+from mlir_npu.dialect.bindings import ir
+from mlir_npu.dialect.target import target_of
+from mlir_npu.passes.kernels.describe import is_linalg
+from mlir_npu.passes.kernels.walk import functions, kernels, nested, symbol
+from mlir_npu.passes.split_dma import dims_of_move
+from mlir_npu.passes.stage_rules import Violation
+
+TAKES_TOKENS = ("npu.dma_wait", "scf.for", "scf.yield")
+DRAM_ACCESS = ("memref.load", "memref.store", "memref.copy", "linalg.generic")
+COMPUTE = {
+    "npu.fill", "npu.conv2d", "npu.depthwise_conv2d", "npu.matmul", "npu.pool2d", "npu.reduce",
+    "npu.eltwise", "npu.drain",
+}  # fmt: skip
+
+
+def dram_is_reached_by_dma_only(module: ir.Operation) -> Iterator[Violation]:
+    for function in functions(module):
+        for op in nested(function):
+            if is_linalg(op) or op.name in DRAM_ACCESS:
+                yield op, f"'{op.name}' is left"
+    for kernel in kernels(module):
+        for op in nested(kernel, "memref.alloc"):
+            if space_of(op.results[0].type) == DRAM:
+                yield op, f"kernel '{symbol(kernel)}' allocates {op.results[0].type} in dram"
+        for op in nested(kernel, *COMPUTE):
+            if any(space_of(value.type) == DRAM for value in op.operands):
+                yield op, f"'{op.name}' touches dram"
+
+
+def tokens_are_waited_once(module: ir.Operation) -> Iterator[Violation]:
+    """A token has one use in its own block: a wait, or a loop or branch that takes it further."""
+    for op in nested(module):
+        for token, block in _tokens(op):
+            uses = [use.owner.operation for use in token.uses]
+            if len(uses) != 1:
+                yield op, f"a move is waited for {len(uses)} times"
+            elif uses[0].name not in TAKES_TOKENS or uses[0].block != block:
+                yield uses[0], f"'{uses[0].name}' may leave a move without a wait"
+
+
+def _tokens(op: ir.Operation) -> Iterator[tuple[ir.Value, ir.Block]]:
+    """Tokens that `op` makes or that its regions receive, each with its block."""
+    values = [(result, op.block) for result in op.results]
+    blocks = [block for region in op.regions for block in region.blocks]
+    values += [(argument, block) for block in blocks for argument in block.arguments]
+    yield from ((v, block) for v, block in values if isinstance(v.type, TokenType))
+
+
+def moves_have_the_rank_of_the_engine(module: ir.Operation) -> Iterator[Violation]:
+    target = target_of(module)
+    most = target.dma.max_rank
+    for move in () if target.cached else nested(module, "npu.dma_start"):
+        if (rank := len(dims_of_move(move))) > most:
+            yield move, f"a move of {rank} dimensions exceeds the {most} of the DMA engine"
