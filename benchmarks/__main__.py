@@ -13,12 +13,12 @@ from rich.console import Console
 from mlir_npu.benchmarks import results
 from mlir_npu.benchmarks.cases import NORMAL, QUICK, Case, select
 from mlir_npu.benchmarks.engines import ENGINES, absent
-from mlir_npu.benchmarks.picture import draw
+from mlir_npu.benchmarks.picture import draw_bars, draw_curves
 from mlir_npu.benchmarks.run import run_cases
 from mlir_npu.benchmarks.suites import SUITES
 from mlir_npu.benchmarks.tables import tables
 
-DATA, PICTURE = "benchmark.json", "benchmark.png"
+DATA, BARS, CURVES = "benchmark.json", "benchmark.png", "scaling.png"
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
@@ -37,7 +37,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--few-rounds", action="store_true", help="all cases, few rounds")
     parser.add_argument(
         "--output", type=Path, default=Path("benchmark-results"), metavar="DIR",
-        help=f"where {DATA} and {PICTURE} go (default: benchmark-results)",
+        help=f"where {DATA} and the pictures go (default: benchmark-results)",
     )  # fmt: skip
     parser.add_argument("--list", action="store_true", help="name the cases and stop")
     parser.add_argument(
@@ -108,10 +108,10 @@ def main(arguments: list[str] | None = None) -> int:
     code = show(document, console)
     written = [DATA]
     try:
-        if draw(document, options.output / PICTURE):
-            written.append(PICTURE)
+        for name, draw in ((BARS, draw_bars), (CURVES, draw_curves)):
+            written += [name] * draw(document, options.output / name)
     except ImportError:
-        console.print("no picture without matplotlib (the extra `picture`)")
+        console.print("no pictures without matplotlib (the extra `picture`)")
     console.print(f"written to {options.output}: {', '.join(written)}")
     return code
 

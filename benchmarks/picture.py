@@ -1,10 +1,14 @@
-"""Bars: our speed over the best peer's, with quartiles. Needs matplotlib, the extra `picture`."""
+"""Pictures of a run. Needs matplotlib, the extra `picture`.
+
+Bars: our speed over the best peer's, with quartiles. Curves: cost over the size of the input.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from mlir_npu.benchmarks import summary
+from mlir_npu.benchmarks.engines import OURS
 from mlir_npu.benchmarks.statistics import Ratio, geometric_mean, quartiles
 from mlir_npu.benchmarks.summary import Comparison
 
@@ -12,7 +16,7 @@ FASTER, SLOWER = "#5f9e6e", "#d1603d"
 BAR = 0.3  # inches
 
 
-def draw(document: dict, path: Path) -> bool:
+def draw_bars(document: dict, path: Path) -> bool:
     """Writes the picture; False if the run has neither layers nor networks."""
     panels = [
         (f"{suite}, {threads} thread(s)", bars(summary.comparisons(document, suite, threads)))
@@ -76,3 +80,32 @@ def _panel(axis, title: str, rows: list[tuple[str, Ratio]]) -> None:
     axis.set_title(title, loc="left")
     axis.set_xlabel("speed over the best peer (1: equal; quartiles as lines)")
     axis.spines[["top", "right"]].set_visible(False)
+
+
+def draw_curves(document: dict, path: Path) -> bool:
+    """Fastest calls over sizes, both logarithmic; False without the suite `scaling`."""
+    panels = [
+        (f"{group}, {threads} thread(s)", members)
+        for threads in summary.threads_of(document, "scaling")
+        for group, members in summary.group_by(
+            summary.comparisons(document, "scaling", threads)
+        ).items()
+    ]
+    if not panels:
+        return False
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.5 * len(panels), 4), layout="constrained")
+    for axis, (title, members) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels):
+        sizes = [item.record["case"]["size"] for item in members]
+        for engine in members[0].minima:
+            axis.loglog(sizes, [item.minima[engine] for item in members], "o-", label=engine)
+        first = members[0].minima[OURS]
+        straight = [first * size / sizes[0] for size in sizes]
+        axis.loglog(sizes, straight, "--", color="#9a9a9a", label="linear in ours")
+        axis.set_title(f"cost over {title}", loc="left")
+        axis.set_xlabel(title.partition(",")[0])
+        axis.set_ylabel("ms")
+        axis.legend(frameon=False, fontsize=8)
+    figure.savefig(path, dpi=150)
+    return True

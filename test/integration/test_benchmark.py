@@ -279,10 +279,16 @@ def test_a_process_that_dies_is_a_record() -> None:
     assert "KeyError" in record["error"]
 
 
-def test_picture_of_a_run(document: dict, tmp_path: Path) -> None:
+def test_pictures_of_a_run(document: dict, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    from mlir_npu.benchmarks.picture import draw
+    from mlir_npu.benchmarks.picture import draw_bars, draw_curves
 
-    assert draw(document, tmp_path / "bars.png")
+    assert draw_bars(document, tmp_path / "bars.png")
     assert (tmp_path / "bars.png").stat().st_size > 10_000
-    assert not draw(document | {"records": []}, tmp_path / "none.png")
+    assert not draw_bars(document | {"records": []}, tmp_path / "none.png")
+
+    assert not draw_curves(document, tmp_path / "none.png")
+    for size, record in enumerate(document["records"], 1):
+        record["case"] |= {"suite": "scaling", "group": "images", "size": size}
+    assert draw_curves(document, tmp_path / "curves.png")
+    assert (tmp_path / "curves.png").stat().st_size > 10_000
