@@ -16,6 +16,7 @@ SEGMENTS = "operandSegmentSizes"
 _KINDS = {
     ir.ArrayAttr: "a list",
     ir.DenseI64ArrayAttr: "of the form array<i64: ...>",
+    ir.IntegerAttr: "an integer",
     ir.StringAttr: "a string",
 }
 

@@ -125,6 +125,39 @@ class MatmulOp(TileOp, name="matmul", traits=[AccumulateEffects]):
         )
 
 
+class BatchMatmulOp(TileOp, name="batch_matmul", traits=[AccumulateEffects]):
+    """Multiply pairs of matrix tiles and add the products to the accumulators.
+
+        accumulator[p, m, no, ni] += sum over c: lhs[p, m, c] * rhs[p, no, c, ni]
+
+    Shapes: lhs P x M x C, rhs P x NO x C x NI, accumulator P x M x NO x NI. Each p is an npu.matmul
+    of its own, with the same columns and element types. Unit: matrix. Every move into lhs or rhs
+    has been waited for before the op.
+    """
+
+    lhs: ext.Operand[Any]
+    rhs: ext.Operand[Any]
+    accumulator: ext.Operand[Any]
+
+    def verify_op(self) -> bool:
+        names = ("lhs", "rhs", "accumulator")
+        if not _check_contraction(self, (self.lhs, self.rhs, self.accumulator), (3, 4, 4), names):
+            return False
+        batch, rows, depth = _shape(self.lhs)
+        rhs_batch, blocks, rhs_depth, block = _shape(self.rhs)
+        out_batch, out_rows, out_blocks, out_block = _shape(self.accumulator)
+        return (
+            check_extent(self, "batch of lhs and rhs differ", batch, rhs_batch)
+            and check_extent(self, "batch of lhs and accumulator differ", batch, out_batch)
+            and check_extent(self, "rows of lhs and accumulator differ", rows, out_rows)
+            and check_extent(self, "depth of lhs and rhs differ", depth, rhs_depth)
+            and check_extent(
+                self, "column blocks of rhs and accumulator differ", blocks, out_blocks
+            )
+            and check_extent(self, "block size of rhs and accumulator differ", block, out_block)
+        )
+
+
 class Pool2DOp(TileOp, name="pool2d", traits=[AccumulateEffects]):
     """Reduce windows of a tile into the accumulators, by maximum or sum.
 

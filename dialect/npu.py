@@ -15,15 +15,17 @@ from mlir_npu.dialect.attributes import (
     with_space,
 )
 from mlir_npu.dialect.base import Npu
-from mlir_npu.dialect.compute import Conv2DOp, DepthwiseConv2DOp, MatmulOp, Pool2DOp
+from mlir_npu.dialect.compute import BatchMatmulOp, Conv2DOp, DepthwiseConv2DOp, MatmulOp, Pool2DOp
 from mlir_npu.dialect.movement import BarrierOp, DmaNoneOp, DmaStartOp, DmaWaitOp, FillOp
 from mlir_npu.dialect.vector_unit import DrainOp, EltwiseOp, ReduceOp, YieldOp
+from mlir_npu.dialect.winograd import WinogradInputOp, WinogradOutputOp
 
 __all__ = [
     "ACC",
     "DRAM",
     "SRAM",
     "BarrierOp",
+    "BatchMatmulOp",
     "Conv2DOp",
     "DepthwiseConv2DOp",
     "DmaNoneOp",
@@ -39,6 +41,8 @@ __all__ = [
     "SpaceAttr",
     "TargetAttr",
     "TokenType",
+    "WinogradInputOp",
+    "WinogradOutputOp",
     "YieldOp",
     "space_attr",
     "space_of",

@@ -110,7 +110,7 @@ def _compile(part: Part, options: Options, parameters: Set[str], dump: StageDump
 
     with module.context, ir.Location.unknown():
         try:
-            run_stages(module, on_stage, schedule=options.schedule)
+            run_stages(module, on_stage, schedule=options.schedule, winograd=options.winograd)
             kernel = Kernel(module)
             return CompiledRegion(
                 part.name,

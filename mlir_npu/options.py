@@ -41,6 +41,9 @@ class Options:
     # is waited for) or "untiled" (whole kernels, as if its memories were infinite). The last two
     # are there to compare with. A target whose scratchpad is a cache has one way only.
     schedule: str = "pipelined"
+    # Whether 3 x 3 convolutions on the CPU may take fewer multiplications (Winograd), where that is
+    # faster. The result then differs from the plain sum by rounding only, yet by more of it.
+    winograd: bool = True
     # Threads of a region; None follows torch.set_num_threads.
     num_threads: int | None = None
 
@@ -145,5 +148,6 @@ _CHECKS = {
     "strict": _flag,
     "dump_dir": _directory,
     "schedule": _schedule,
+    "winograd": _flag,
     "num_threads": _threads,
 }

@@ -21,8 +21,8 @@ from collections import ChainMap
 from mlir_npu.dialect.attributes import ACC, DRAM, SRAM, space_of, with_space
 from mlir_npu.dialect.bindings import ir, memref
 from mlir_npu.passes.kernels.describe import (
-    SHAPE_ONLY,
     is_linalg,
+    not_staged,
     output_count,
     reduction_loops,
 )
@@ -73,7 +73,7 @@ class _Stager:
         first_output = len(op.operands) - output_count(op)
         for index in range(first_output):
             value = op.operands[index]
-            if _in_dram(value) and SHAPE_ONLY.get(op.name) != index:
+            if _in_dram(value) and index not in not_staged(op):
                 op.operands[index] = self._read(value, op)
         for index in range(first_output, len(op.operands)):
             value = op.operands[index]

@@ -3,7 +3,8 @@
 Contractions and pools become their op; a generic with reductions becomes npu.reduce, an
 all-parallel one npu.drain if it reads acc and npu.eltwise otherwise; a fill becomes npu.fill, a
 copy out of acc a drain that changes nothing. A grouped convolution works on one group per tile and
-becomes a conv2d of views without the group dimension. Nothing linalg is left in a kernel, else an
+becomes a conv2d of views without the group dimension, a Winograd convolution the transform of its
+image, a batch of products and the transform of these. Nothing linalg is left in a kernel, else an
 error says what.
 
 Before:
@@ -16,10 +17,12 @@ After:
 """
 from mlir_npu.dialect import compute, movement, vector_unit
 from mlir_npu.dialect.attributes import ACC, space_of
-from mlir_npu.dialect.bindings import ir, linalg, memref
+from mlir_npu.dialect.bindings import ir, linalg
 from mlir_npu.passes.kernels.describe import is_linalg, output_count, reduction_loops
 from mlir_npu.passes.kernels.pads import filled_value
+from mlir_npu.passes.kernels.views import without
 from mlir_npu.passes.kernels.walk import integers, kernels, nested, string, terminator, users
+from mlir_npu.passes.kernels.winograd import expand_winograd
 from mlir_npu.passes.registry import NoOptions, fail, register_pass
 
 POOLS = {"linalg.pooling_nhwc_max": "max", "linalg.pooling_nhwc_sum": "sum"}
@@ -52,7 +55,12 @@ def _converter(op: ir.Operation):
         return _elementwise
     if op.name != "linalg.generic":
         fail(op, f"'{op.name}' has no npu op; generalise it before")
-    by_kind = {"conv2d": _conv, "grouped_conv2d": _grouped_conv, "matmul": _matmul}
+    by_kind = {
+        "conv2d": _conv,
+        "grouped_conv2d": _grouped_conv,
+        "matmul": _matmul,
+        "winograd_conv2d": expand_winograd,
+    }
     kind = string(op, "npu.op")
     if kind is not None:
         return by_kind[kind] if kind in by_kind else fail(op, f"unknown npu.op '{kind}'")
@@ -88,22 +96,10 @@ def _grouped_conv(op: ir.Operation) -> None:
 
 def _without(value: ir.Value, dim: int, op: ir.Operation) -> ir.Value:
     """A view of a dense buffer without its dimension `dim` of extent 1."""
-    shape = list(value.type.shape)
-    if shape[dim] != 1:
-        fail(op, f"a tile of a grouped convolution must hold one group, got {shape[dim]}")
-    kept = [extent for i, extent in enumerate(shape) if i != dim]
-    type_ = ir.MemRefType.get(kept, value.type.element_type, memory_space=value.type.memory_space)
-    partner = dim - 1 if dim else 0
-    groups = [[i if i < dim else i + 1] for i in range(len(kept))]
-    groups[partner] = sorted([*groups[partner], dim])
-    return memref.CollapseShapeOp(type_, value, _reassociation(groups)).result
-
-
-def _reassociation(groups) -> ir.ArrayAttr:
-    i64 = ir.IntegerType.get_signless(64)
-    return ir.ArrayAttr.get(
-        [ir.ArrayAttr.get([ir.IntegerAttr.get(i64, i) for i in group]) for group in groups]
-    )
+    extent = value.type.shape[dim]
+    if extent != 1:
+        fail(op, f"a tile of a grouped convolution must hold one group, got {extent}")
+    return without(value, dim)
 
 
 def _matmul(op: ir.Operation) -> None:

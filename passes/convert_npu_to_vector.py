@@ -24,27 +24,31 @@ from mlir_npu.dialect.bindings import ir
 from mlir_npu.dialect.target import target_of
 from mlir_npu.passes.analysis.register_tile import VectorUnit
 from mlir_npu.passes.microkernels.accumulator_group import COMPUTE, AccumulatorGroup, find_group
-from mlir_npu.passes.microkernels.contractions import emit_conv2d, emit_matmul
+from mlir_npu.passes.microkernels.contractions import emit_batch_matmul, emit_conv2d, emit_matmul
 from mlir_npu.passes.microkernels.elementwise import emit_eltwise, emit_fill
 from mlir_npu.passes.microkernels.emit import shared_constants
 from mlir_npu.passes.microkernels.moves import emit_dma
 from mlir_npu.passes.microkernels.reductions import emit_reduce
 from mlir_npu.passes.microkernels.tokens import retire_tokens
 from mlir_npu.passes.microkernels.windows import emit_depthwise_conv2d, emit_pool2d
+from mlir_npu.passes.microkernels.winograd import emit_winograd_input, emit_winograd_output
 from mlir_npu.passes.registry import NoOptions, fail, register_pass
 
 _GROUPS: dict[str, Callable[[AccumulatorGroup, VectorUnit], None]] = {
     "npu.conv2d": emit_conv2d,
     "npu.matmul": emit_matmul,
+    "npu.batch_matmul": emit_batch_matmul,
     "npu.depthwise_conv2d": emit_depthwise_conv2d,
     "npu.pool2d": emit_pool2d,
     "npu.reduce": emit_reduce,
+    "npu.winograd_output": emit_winograd_output,
 }
 _SINGLE: dict[str, Callable[[ir.Operation, VectorUnit], None]] = {
     "npu.eltwise": emit_eltwise,
     "npu.drain": emit_eltwise,
     "npu.fill": emit_fill,
     "npu.dma_start": emit_dma,
+    "npu.winograd_input": emit_winograd_input,
 }
 _ORDERING = ("npu.dma_wait", "npu.barrier")
 

@@ -19,6 +19,7 @@ from mlir_npu.dialect.attributes import DRAM, SRAM, space_of, with_space
 from mlir_npu.dialect.bindings import ir, memref
 from mlir_npu.dialect.movement import DmaWaitOp
 from mlir_npu.dialect.target import target_of
+from mlir_npu.passes.kernels.liveness import OVERWRITING
 from mlir_npu.passes.kernels.walk import functions, nested, users
 from mlir_npu.passes.microkernels.aliasing import memory_of, users_of, whole_buffer
 from mlir_npu.passes.microkernels.retype import can_retype, replace_tile
@@ -96,7 +97,7 @@ def _written(op: ir.Operation) -> ir.Value | None:
 
 def _overwrites(op: ir.Operation, tile: ir.Value) -> bool:
     """Whether `op` sets all of `tile` without reading it."""
-    if op.name not in ("npu.fill", "npu.eltwise", "npu.drain", "npu.dma_start"):
+    if op.name not in (*OVERWRITING, "npu.dma_start"):
         return False
     reads = list(op.operands)[:1] if op.name == "npu.dma_start" else list(op.operands)[:-1]
     return whole_buffer(_written(op)) == tile and all(whole_buffer(v) != tile for v in reads)

@@ -41,6 +41,7 @@ STAGES = (
             "convert-layout",
             "fuse-elementwise",
             *CLEANUP,
+            "convert-conv-to-winograd",
             "pack-weights",
             "form-kernels",
             "outline-prepare",
@@ -169,12 +170,20 @@ class StageFailure(Exception):
         return f"npu-opt {shlex.quote(path)} --pass-pipeline={shlex.quote(self.pipeline)}"
 
 
-def stages(schedule: str = MODES[0]) -> tuple[Stage, ...]:
-    """STAGES for one mode of choose-tiles: "pipelined", "serial" or "untiled"."""
-    if schedule == MODES[0]:
-        return STAGES
-    chosen = Stage("schedule", (f"choose-tiles{{mode={schedule}}}",))
-    return tuple(chosen if stage.name == "schedule" else stage for stage in STAGES)
+def stages(schedule: str = MODES[0], winograd: bool = True) -> tuple[Stage, ...]:
+    """STAGES for one mode of choose-tiles, with or without Winograd convolutions.
+
+    schedule: "pipelined", "serial" or "untiled".
+    """
+    options = {}
+    if schedule != MODES[0]:
+        options["choose-tiles"] = f"choose-tiles{{mode={schedule}}}"
+    if not winograd:
+        options["convert-conv-to-winograd"] = "convert-conv-to-winograd{enabled=false}"
+    return tuple(
+        Stage(stage.name, tuple(options.get(name, name) for name in stage.passes))
+        for stage in STAGES
+    )
 
 
 def stage_names() -> tuple[str, ...]:
@@ -188,11 +197,12 @@ def run_stages(
     first: str | None = None,
     last: str | None = None,
     schedule: str = MODES[0],
+    winograd: bool = True,
 ) -> None:
     """Run the stages from `first` to `last`, all by default; the module needs an `npu.target`.
 
-    schedule: see `stages`. `on_stage(name, module)` is called after every stage that passed its
-    check. Raises StageFailure.
+    schedule, winograd: see `stages`. `on_stage(name, module)` is called after every stage that
+    passed its check. Raises StageFailure.
     """
     names = stage_names()
     for name in (first, last):
@@ -200,7 +210,7 @@ def run_stages(
             raise ValueError(f"no stage is called '{name}'; there are {', '.join(names)}")
     begin = names.index(first) if first else 0
     end = names.index(last) + 1 if last else len(names)
-    for stage in stages(schedule)[begin:end]:
+    for stage in stages(schedule, winograd)[begin:end]:
         run_stage(module, stage)
         if on_stage is not None:
             on_stage(stage.name, module)

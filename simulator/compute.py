@@ -11,6 +11,7 @@ import numpy as np
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.kernels.walk import integers, string
 from mlir_npu.simulator.scalar import region_function
+from mlir_npu.simulator.winograd import winograd_input, winograd_output
 
 Arrays = Sequence[np.ndarray]
 
@@ -69,6 +70,16 @@ def _matmul(op: ir.Operation) -> Callable[[Arrays], None]:
     return matmul
 
 
+def _batch_matmul(op: ir.Operation) -> Callable[[Arrays], None]:
+    def batch_matmul(arrays: Arrays) -> None:
+        left, right, total = arrays
+        batch, blocks, depth, block = right.shape
+        panels = right.transpose(0, 2, 1, 3).reshape(batch, depth, blocks * block)
+        total += _product(left, panels, total)
+
+    return batch_matmul
+
+
 def _pool2d(op: ir.Operation) -> Callable[[Arrays], None]:
     combine = {"max": np.maximum, "sum": np.add}[string(op, "kind")]
     windows, window = _windows(op), integers(op, "window")
@@ -86,7 +97,10 @@ _FUNCTIONS = {
     "npu.conv2d": _conv2d,
     "npu.depthwise_conv2d": _depthwise_conv2d,
     "npu.matmul": _matmul,
+    "npu.batch_matmul": _batch_matmul,
     "npu.pool2d": _pool2d,
+    "npu.winograd_input": winograd_input,
+    "npu.winograd_output": winograd_output,
 }
 
 

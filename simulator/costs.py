@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from mlir_npu.dialect.attributes import ACC, DRAM, SRAM, space_of
@@ -11,11 +11,14 @@ from mlir_npu.dialect.target import Target
 from mlir_npu.passes.analysis.unit_cycles import (
     accumulator_fill_cycles,
     contraction_cycles,
+    transform_operations,
     vector_cycles,
     vector_fill_cycles,
     window_cycles,
 )
+from mlir_npu.passes.analysis.winograd import Matrix
 from mlir_npu.passes.kernels.walk import integers
+from mlir_npu.passes.kernels.winograd import method_of
 
 MATRIX, VECTOR, DMA_IN, DMA_OUT = "matrix", "vector", "dma in", "dma out"
 UNITS = (MATRIX, VECTOR, DMA_IN, DMA_OUT)
@@ -81,6 +84,21 @@ def _matmul(op: ir.Operation, target: Target) -> Cost:
     return _contraction(op, target, rows, 1, depth, blocks * block, text)
 
 
+def _batch_matmul(op: ir.Operation, target: Target) -> Cost:
+    """One product after the other."""
+    batch, blocks, depth, block = _shape(op.operands[1])
+    rows = _shape(op.operands[0])[1]
+    text = f"{batch} times {rows} rows {depth} to {blocks * block}"
+    one = _contraction(op, target, rows, 1, depth, blocks * block, text)
+    return replace(
+        one,
+        cycles=batch * one.cycles,
+        ideal=batch * one.ideal,
+        macs=batch * one.macs,
+        fill=batch * one.fill,
+    )
+
+
 def _contraction(op, target: Target, outputs, taps, depth, channels, text) -> Cost:
     unit = target.matrix
     element = str(ir.MemRefType(op.operands[0].type).element_type)
@@ -123,6 +141,23 @@ def _vector(op: ir.Operation, target: Target) -> Cost:
     return Cost(VECTOR, cycles, points * max(1, operations) / lanes, shape=text)
 
 
+def _winograd_input(op: ir.Operation, target: Target) -> Cost:
+    _, windows, channels = _shape(op.operands[1])
+    return _transform(target, windows, channels, method_of(op).input)
+
+
+def _winograd_output(op: ir.Operation, target: Target) -> Cost:
+    _, windows, blocks, block = _shape(op.operands[0])
+    return _transform(target, windows, blocks * block, method_of(op).output)
+
+
+def _transform(target: Target, windows: int, channels: int, matrix: Matrix) -> Cost:
+    operations, lanes = transform_operations(matrix), target.vector.lanes
+    cycles = vector_cycles(windows * channels, operations, lanes)
+    ideal = windows * channels * operations / lanes
+    return Cost(VECTOR, cycles, ideal, shape=f"{windows} windows of {channels}, {operations} ops")
+
+
 def _iteration_space(op: ir.Operation) -> list[int]:
     maps = [ir.AffineMapAttr(attribute).value for attribute in op.attributes["indexing_maps"]]
     found: dict[int, int] = {}
@@ -141,9 +176,12 @@ _COSTS = {
     "npu.fill": _fill,
     "npu.conv2d": _conv2d,
     "npu.matmul": _matmul,
+    "npu.batch_matmul": _batch_matmul,
     "npu.depthwise_conv2d": _window,
     "npu.pool2d": _window,
     "npu.eltwise": _vector,
     "npu.drain": _vector,
     "npu.reduce": _vector,
+    "npu.winograd_input": _winograd_input,
+    "npu.winograd_output": _winograd_output,
 }

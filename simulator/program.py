@@ -222,8 +222,8 @@ _STRUCTURE = {
 } | {
     f"npu.{name}": _Compiler._compute
     for name in (
-        *("fill", "conv2d", "depthwise_conv2d", "matmul", "pool2d", "eltwise", "reduce", "drain"),
-        "barrier",
+        *("fill", "conv2d", "depthwise_conv2d", "matmul", "batch_matmul", "pool2d", "eltwise"),
+        *("reduce", "drain", "winograd_input", "winograd_output", "barrier"),
     )
 }
 

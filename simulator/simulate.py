@@ -7,6 +7,7 @@ from math import prod
 from mlir_npu.dialect.attributes import ACC, SRAM, space_of
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.dialect.target import Target, target_of
+from mlir_npu.passes.analysis.winograd import TAPS
 from mlir_npu.passes.choose_tiles import is_untiled
 from mlir_npu.passes.kernels.walk import (
     KERNEL,
@@ -130,7 +131,10 @@ def _shape_text(kernel: ir.Operation, machine: TimingMachine) -> str:
 
 
 def _window_text(kernel: ir.Operation) -> str:
-    for op in nested(kernel, "npu.conv2d", "npu.depthwise_conv2d", "npu.pool2d"):
+    windowed = ("npu.conv2d", "npu.depthwise_conv2d", "npu.pool2d", "npu.winograd_input")
+    for op in nested(kernel, *windowed):
+        if op.name == "npu.winograd_input":
+            return f", {TAPS}x{TAPS}"
         if op.name == "npu.pool2d":
             taps = integers(op, "window")
         else:
@@ -150,7 +154,7 @@ def _tile_text(kernel: ir.Operation) -> str:
         if space_of(op.operands[0].type) == SRAM
     ]
     text = "x".join(map(str, max(stored, key=prod))) if stored else "whole"
-    for op in nested(kernel, "npu.conv2d", "npu.matmul"):
+    for op in nested(kernel, "npu.conv2d", "npu.matmul", "npu.batch_matmul"):
         depth = list(ir.MemRefType(op.operands[1].type).shape)[-2]
         return f"{text}, {depth} deep"
     return text

@@ -50,7 +50,7 @@ class Counts:
     """Sums over the ops of a run, by unit where a unit has more than one kind.
 
     ideal: cycles if all of the unit took part; fill: pipeline fills of the matrix unit;
-    contraction: its cycles of conv2d and matmul; edges: those cycles by (used, existing) rows and
+    contraction: its cycles of conv2d and products; edges: those cycles by (used, existing) rows and
     columns; idle: cycles of all channels by (when, whom the unit waited for).
     """
 

@@ -7,6 +7,7 @@ formula `(out - 1) * stride + (k - 1) * dilation + 1`.
 """
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import prod
 
 
@@ -81,13 +82,27 @@ class Compute:
 
 
 @dataclass(frozen=True)
+class Transforms:
+    """What a fast algorithm does beyond its products.
+
+    products: share of the plain multiply-adds that it needs. computes: the transforms of a tile.
+    scratch: what they leave on chip between them.
+    """
+
+    products: Fraction
+    computes: tuple[Compute, ...]
+    scratch: tuple[Access, ...]
+
+
+@dataclass(frozen=True)
 class KernelShape:
     """Loops and operands of one kernel.
 
     `unit`: "matrix" when its root contracts channels, else "vector". `rows` and `columns` name the
     loops that the matrix unit takes as its input and output channels. `operations` counts the
     scalar operations of the bodies per point of all loops. `computes`: what runs on a tile, the
-    root first. `factor_type`: element type of what the matrix unit multiplies.
+    root first. `factor_type`: element type of what the matrix unit multiplies. `transforms`: of an
+    algorithm with fewer multiplications.
     """
 
     loops: tuple[Loop, ...]
@@ -98,6 +113,7 @@ class KernelShape:
     operations: int = 1
     computes: tuple[Compute, ...] = ()
     factor_type: str = "f32"
+    transforms: Transforms | None = None
 
     @property
     def extents(self) -> tuple[int, ...]:

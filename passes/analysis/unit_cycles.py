@@ -9,13 +9,15 @@ processor issues ops in program order; a unit executes what it is given in order
   rows and block of columns. A product passes through all rows and columns before it arrives, so
   every op takes rows + cols cycles more (the pipeline fill).
 * Vector unit: a scalar op of the region takes one cycle for `lanes` points. A region without scalar
-  ops, which only copies, takes one too.
+  ops, which only copies, takes one too. A Winograd transform takes one for each multiply-add.
 * DMA channel: `setup_cycles`, then `bytes_per_cycle`. Bytes are those that cross the dram side:
   padding is made on chip and costs nothing.
 
 All counts may be ints or NumPy arrays of ints; results are of the same kind. All divisions round
 up: a unit that is partly used is busy.
 """
+from collections.abc import Sequence
+
 from mlir_npu.dialect.target import Dma, MatrixUnit
 
 
@@ -25,7 +27,7 @@ def ceil_divide(count, size):
 
 
 def contraction_cycles(outputs, taps, depth, channels, unit: MatrixUnit, macs_per_cell: int):
-    """conv2d and matmul.
+    """conv2d, matmul, and each product of a batch_matmul.
 
     outputs: pixels, or rows of a matmul; taps: of the window, 1 for a matmul; depth: input channels
     that are summed; channels: output channels, all blocks together.
@@ -41,8 +43,21 @@ def accumulator_fill_cycles(elements, unit: MatrixUnit):
 
 
 def vector_cycles(points, operations: int, lanes: int):
-    """eltwise, drain and reduce: points of the iteration space, scalar ops of the region."""
+    """eltwise, drain and reduce: points of the iteration space, scalar ops of the region.
+
+    winograd_input and winograd_output: windows times channels, `transform_operations`.
+    """
     return ceil_divide(points, lanes) * max(1, operations)
+
+
+def transform_operations(matrix: Sequence[Sequence]) -> int:
+    """Scalar multiply-adds of a transform M d M^T, for each window d and channel.
+
+    M is applied to the columns of d, as many as M has, and then to as many rows as M has; entries
+    of 0 cost nothing.
+    """
+    entries = sum(entry != 0 for row in matrix for entry in row)
+    return entries * (len(matrix) + len(matrix[0]))
 
 
 def window_cycles(outputs, taps, lanes: int):

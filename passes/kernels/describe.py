@@ -3,16 +3,28 @@ from dataclasses import dataclass
 
 from mlir_npu.dialect.bindings import ir, linalg
 from mlir_npu.passes.analysis.footprint import Access, Compute, KernelShape, Loop
+from mlir_npu.passes.analysis.winograd_shape import winograd_shape
 from mlir_npu.passes.kernels.walk import definition, entry, integers, nested, string, terminator
 
+WINOGRAD = "winograd_conv2d"
 MATRIX_OPS = {
     # npu.op: (loops of the input channels, of the output channels, whole, tiled by one)
     "conv2d": ((7,), (3, 4), (4,), ()),
     "grouped_conv2d": ((8,), (4, 5), (5,), (3,)),
     "matmul": ((3,), (1, 2), (2,), ()),
+    WINOGRAD: ((11,), (5, 6), (2, 4, 6), ()),
 }
-SHAPE_ONLY = {"linalg.pooling_nhwc_max": 1, "linalg.pooling_nhwc_sum": 1}
-WINDOWS = (*SHAPE_ONLY, "linalg.depthwise_conv_2d_nhwc_hwc")
+# Operands that are no data of a tile: the window of a pool, the matrices of a transform.
+NOT_STAGED = {
+    "linalg.pooling_nhwc_max": (1,),
+    "linalg.pooling_nhwc_sum": (1,),
+    WINOGRAD: (2, 3, 4, 5),
+}
+WINDOWS = (
+    "linalg.pooling_nhwc_max",
+    "linalg.pooling_nhwc_sum",
+    "linalg.depthwise_conv_2d_nhwc_hwc",
+)
 
 
 @dataclass(frozen=True)
@@ -30,6 +42,11 @@ class KernelOps:
 
 def is_linalg(op: ir.Operation) -> bool:
     return op.name.startswith("linalg.") and op.name not in ("linalg.yield", "linalg.index")
+
+
+def not_staged(op: ir.Operation) -> tuple[int, ...]:
+    """Positions of the operands that no tile is moved for."""
+    return NOT_STAGED.get(string(op, "npu.op") or op.name, ())
 
 
 def kernel_ops(kernel: ir.Operation) -> KernelOps | None:
@@ -125,13 +142,17 @@ def describe(kernel: ir.Operation, lanes: int) -> KernelShape | None:
         for i, (extent, reduction) in enumerate(loops)
     )
     accesses = () if ops.last.name == "linalg.transpose" else _accesses(ops, chain, loop_of)
-    return KernelShape(
+    shape = KernelShape(
         described,
         accesses,
         operations=max(1, sum(_body_size(op) for op in chain)),
         computes=_computes(chain, loop_of, special is not None),
         **unit,
     )
+    if string(ops.root, "npu.op") == WINOGRAD:
+        outputs = ir.IntegerAttr(ops.root.attributes["npu.outputs"]).value
+        return winograd_shape(shape, loop_of[ops.root], outputs)
+    return shape
 
 
 def _computes(chain, loop_of, on_matrix_unit: bool) -> tuple[Compute, ...]:
@@ -197,7 +218,7 @@ def _accesses(ops: KernelOps, chain, loop_of) -> tuple[Access, ...]:
     for op in chain:
         inputs = len(op.operands) - output_count(op)
         for index, (value, map_) in enumerate(zip(op.operands, maps(op))):
-            if index >= inputs or SHAPE_ONLY.get(op.name) == index:
+            if index >= inputs or index in not_staged(op):
                 continue
             if made_by(value, chain) or not isinstance(value.type, ir.ShapedType):
                 continue

@@ -4,7 +4,7 @@ from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.kernels.walk import nested, users
 
 LOOP_BOUNDS = 3  # operands of an scf.for before its initial values
-OVERWRITING = ("npu.fill", "npu.eltwise", "npu.drain")
+OVERWRITING = ("npu.fill", "npu.eltwise", "npu.drain", "npu.winograd_input")
 
 
 class Steps:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mlir_npu.dialect.bindings import ir
+from mlir_npu.dialect.bindings import arith, ir
 from mlir_npu.passes.microkernels.nest import Lane, Tile
 from mlir_npu.passes.microkernels.region import inline_region, splat_constant
 
@@ -37,6 +37,12 @@ class Accumulation:
             return splat_constant(self.initial, lane.width)
         return tile.load(self.memory, lane.offsets[self.memory], lane.width)
 
+    def add(self, tile: Tile, lane: Lane, value: ir.Value) -> None:
+        """Add `value` to the accumulator that begins here, and finish it."""
+        if self.initial is None or not _is_zero(self.initial):
+            value = arith.AddFOp(self.start(tile, lane), value).result
+        self.finish(tile, lane, value)
+
     def finish(self, tile: Tile, lane: Lane, value: ir.Value) -> None:
         if self.epilogue is None:
             tile.store(self.memory, lane.offsets[self.memory], value)
@@ -52,6 +58,10 @@ def apply_region(block: ir.Block, values: list[ir.Value], width: int) -> list[ir
     """Inline `block`; arguments beyond `values` stand for outputs that the region does not read."""
     rest = [splat_constant(_zero(a.type), width) for a in list(block.arguments)[len(values) :]]
     return inline_region(block, [*values, *rest], width)
+
+
+def _is_zero(number: ir.Attribute) -> bool:
+    return number.value == 0
 
 
 def _zero(type_: ir.Type) -> ir.Attribute:

@@ -14,7 +14,15 @@ from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.microkernels.aliasing import may_overlap, users_of, whole_buffer
 
 COMPUTE = frozenset(
-    {"npu.conv2d", "npu.depthwise_conv2d", "npu.matmul", "npu.pool2d", "npu.reduce"}
+    {
+        "npu.batch_matmul",
+        "npu.conv2d",
+        "npu.depthwise_conv2d",
+        "npu.matmul",
+        "npu.pool2d",
+        "npu.reduce",
+        "npu.winograd_output",
+    }
 )
 # Ops that only name memory, and constants: no effect on what a later op reads.
 _HARMLESS = ("memref.", "arith.", "affine.", "npu.dma_wait")

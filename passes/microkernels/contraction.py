@@ -49,7 +49,10 @@ UNROLLED_STEPS = 4
 
 @dataclass(frozen=True)
 class Contraction:
-    """Operands (input, weights, then those of the accumulation) and the loops over them."""
+    """Operands (input, weights, then those of the accumulation) and the loops over them.
+
+    `batch`: loops around everything, each with weights of its own.
+    """
 
     operands: tuple[Operand, ...]
     pixels: tuple[Dim, ...]
@@ -57,6 +60,7 @@ class Contraction:
     lanes: Dim
     reduction: tuple[Dim, ...]
     accumulation: Accumulation
+    batch: tuple[Dim, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,11 @@ class _Shape:
 
 def emit_contraction(contraction: Contraction, unit: VectorUnit) -> None:
     """Emit the loops at the insertion point."""
+    start = start_of(contraction.operands)
+    for_each(contraction.batch, start, lambda cursor: _emit_product(contraction, cursor, unit))
+
+
+def _emit_product(contraction: Contraction, start: Cursor, unit: VectorUnit) -> None:
     none = unit_dim(len(contraction.operands))
     *outer, rows, columns = [none, none, *contraction.pixels]
     tile = choose_register_tile(
@@ -92,7 +101,7 @@ def emit_contraction(contraction: Contraction, unit: VectorUnit) -> None:
 
             for_each(outer, cursor, image)
 
-        for_span(blocks, contraction.block, start_of(contraction.operands), block_tile)
+        for_span(blocks, contraction.block, start, block_tile)
 
 
 def _emit_image(

@@ -1,4 +1,4 @@
-"""conv2d and matmul as register-blocked contractions."""
+"""conv2d, matmul and batch_matmul as register-blocked contractions."""
 
 from __future__ import annotations
 
@@ -42,9 +42,20 @@ def emit_matmul(group: AccumulatorGroup, unit: VectorUnit) -> None:
     _emit(bound, pixels=(0,), block=1, lanes=2, reduction=(3,), unit=unit)
 
 
+def emit_batch_matmul(group: AccumulatorGroup, unit: VectorUnit) -> None:
+    """Loops (p, m, no, ni, c)."""
+    lhs, rhs, accumulator = group.compute.operands
+    (lp, m, c), (rp, no, rc, ni) = strides_of(lhs), strides_of(rhs)
+    inputs = [operand_of(lhs, [lp, m, 0, 0, c]), operand_of(rhs, [rp, 0, no, ni, rc])]
+    extents = [*shape_of(accumulator), shape_of(rhs)[2]]
+    bound = bind_group(group, inputs, range(4), extents)
+    _emit(bound, batch=(0,), pixels=(1,), block=2, lanes=3, reduction=(4,), unit=unit)
+
+
 def _emit(
     bound: BoundGroup,
     *,
+    batch: tuple[int, ...] = (),
     pixels: tuple[int, ...],
     block: int,
     lanes: int,
@@ -58,5 +69,6 @@ def _emit(
         bound.dim(lanes),
         tuple(merge(bound.dims(reduction))),
         bound.accumulation,
+        tuple(bound.dims(batch)),
     )
     emit_contraction(contraction, unit)

@@ -15,8 +15,9 @@ from mlir_npu.passes.stage_rules import Violation
 TAKES_TOKENS = ("npu.dma_wait", "scf.for", "scf.yield")
 DRAM_ACCESS = ("memref.load", "memref.store", "memref.copy", "linalg.generic")
 COMPUTE = {
-    "npu.fill", "npu.conv2d", "npu.depthwise_conv2d", "npu.matmul", "npu.pool2d", "npu.reduce",
-    "npu.eltwise", "npu.drain",
+    "npu.fill", "npu.conv2d", "npu.depthwise_conv2d", "npu.matmul", "npu.batch_matmul",
+    "npu.pool2d", "npu.reduce", "npu.eltwise", "npu.drain", "npu.winograd_input",
+    "npu.winograd_output",
 }  # fmt: skip
 
 

@@ -103,6 +103,15 @@ EXAMPLES = {
   : (memref<4x64xi8, #sram>, memref<2x64x16xi8, #sram>, memref<4x2x16xi32, #acc>) -> ()
 """,
     ),
+    "batch_matmul": Example(
+        "%rows: memref<3x4x64xf32, #sram>, %columns: memref<3x2x64x16xf32, #sram>, "
+        "%sums: memref<3x4x2x16xf32, #acc>",
+        """
+"npu.batch_matmul"(%rows, %columns, %sums)
+  : (memref<3x4x64xf32, #sram>, memref<3x2x64x16xf32, #sram>,
+     memref<3x4x2x16xf32, #acc>) -> ()
+""",
+    ),
     "pool2d": Example(
         "%image: memref<1x9x9x8xf32, #sram>, %largest: memref<1x4x4x8xf32, #acc>",
         """
@@ -153,6 +162,20 @@ EXAMPLES = {
                      affine_map<(i, j) -> (i, j)>],
     {_slots(2, 17)}
   }} : (memref<4x8xi32, #acc>, memref<8xi32, #sram>, memref<4x8xi8, #sram>) -> ()
+""",
+    ),
+    "winograd_input": Example(
+        "%image: memref<1x10x14x16xf32, #sram>, %windows: memref<36x6x16xf32, #sram>",
+        """
+"npu.winograd_input"(%image, %windows) {outputs = 4 : i64}
+  : (memref<1x10x14x16xf32, #sram>, memref<36x6x16xf32, #sram>) -> ()
+""",
+    ),
+    "winograd_output": Example(
+        "%products: memref<36x6x2x8xf32, #acc>, %sums: memref<1x2x4x3x4x2x8xf32, #acc>",
+        """
+"npu.winograd_output"(%products, %sums) {outputs = 4 : i64}
+  : (memref<36x6x2x8xf32, #acc>, memref<1x2x4x3x4x2x8xf32, #acc>) -> ()
 """,
     ),
 }

@@ -45,9 +45,9 @@ def checks() -> str:
 
 
 def _op_classes() -> list[type]:
-    """Movement, matrix unit and windows, vector unit, each file in its order."""
+    """Movement, matrix unit and windows, vector unit, Winograd, each file in its order."""
     found = [op for op in npu.Npu.operations if hasattr(op, "OPERATION_NAME")]
-    order = ("movement", "compute", "vector_unit")
+    order = ("movement", "compute", "vector_unit", "winograd")
     return sorted(found, key=lambda op: order.index(op.__module__.rpartition(".")[2]))
 
 

@@ -71,6 +71,9 @@ NOTES = {
         part of batch norm that only depends on parameters stays apart, on one number per
         channel instead of every pixel.
     """),
+    "convert-conv-to-winograd": Note("""
+        Only a CPU trades multiplications for additions; a matrix unit is made for the plain sum.
+    """),
     "pack-weights": Note("""
         Output channels are split into blocks of the vector width of this machine, 8, and the
         weights are laid out block by block, the channels of a block innermost. A tile of weights

@@ -298,3 +298,83 @@ func.func @matmul_of_vectors(%x: memref<4x8xvector<4xf32>, #sram>, %w: memref<3x
   "npu.matmul"(%x, %w, %a) : (memref<4x8xvector<4xf32>, #sram>, memref<3x8x16xvector<4xf32>, #sram>, memref<4x3x16xvector<4xf32>, #acc>) -> ()
   return
 }
+
+// -----
+
+#sram = #npu.space<"sram">
+#acc = #npu.space<"acc">
+func.func @batch_matmul_rank(%x: memref<5x4x8xf32, #sram>, %w: memref<3x8x16xf32, #sram>, %a: memref<5x4x3x16xf32, #acc>) {
+  // expected-error @below {{'npu.batch_matmul' op rhs must have rank 4, got rank 3}}
+  "npu.batch_matmul"(%x, %w, %a) : (memref<5x4x8xf32, #sram>, memref<3x8x16xf32, #sram>, memref<5x4x3x16xf32, #acc>) -> ()
+  return
+}
+
+// -----
+
+#sram = #npu.space<"sram">
+#acc = #npu.space<"acc">
+func.func @batch_matmul_memory(%x: memref<5x4x8xf32, #sram>, %w: memref<5x3x8x16xf32, #sram>, %a: memref<5x4x3x16xf32, #sram>) {
+  // expected-error @below {{'npu.batch_matmul' op accumulator must be in acc, got sram}}
+  "npu.batch_matmul"(%x, %w, %a) : (memref<5x4x8xf32, #sram>, memref<5x3x8x16xf32, #sram>, memref<5x4x3x16xf32, #sram>) -> ()
+  return
+}
+
+// -----
+
+#sram = #npu.space<"sram">
+#acc = #npu.space<"acc">
+func.func @batch_matmul_batch(%x: memref<5x4x8xf32, #sram>, %w: memref<4x3x8x16xf32, #sram>, %a: memref<5x4x3x16xf32, #acc>) {
+  // expected-error @below {{'npu.batch_matmul' op batch of lhs and rhs differ: 5 vs 4}}
+  "npu.batch_matmul"(%x, %w, %a) : (memref<5x4x8xf32, #sram>, memref<4x3x8x16xf32, #sram>, memref<5x4x3x16xf32, #acc>) -> ()
+  return
+}
+
+// -----
+
+#sram = #npu.space<"sram">
+#acc = #npu.space<"acc">
+func.func @batch_matmul_accumulator_batch(%x: memref<5x4x8xf32, #sram>, %w: memref<5x3x8x16xf32, #sram>, %a: memref<6x4x3x16xf32, #acc>) {
+  // expected-error @below {{'npu.batch_matmul' op batch of lhs and accumulator differ: 5 vs 6}}
+  "npu.batch_matmul"(%x, %w, %a) : (memref<5x4x8xf32, #sram>, memref<5x3x8x16xf32, #sram>, memref<6x4x3x16xf32, #acc>) -> ()
+  return
+}
+
+// -----
+
+#sram = #npu.space<"sram">
+#acc = #npu.space<"acc">
+func.func @batch_matmul_rows(%x: memref<5x3x8xf32, #sram>, %w: memref<5x3x8x16xf32, #sram>, %a: memref<5x4x3x16xf32, #acc>) {
+  // expected-error @below {{'npu.batch_matmul' op rows of lhs and accumulator differ: 3 vs 4}}
+  "npu.batch_matmul"(%x, %w, %a) : (memref<5x3x8xf32, #sram>, memref<5x3x8x16xf32, #sram>, memref<5x4x3x16xf32, #acc>) -> ()
+  return
+}
+
+// -----
+
+#sram = #npu.space<"sram">
+#acc = #npu.space<"acc">
+func.func @batch_matmul_depth(%x: memref<5x4x9xf32, #sram>, %w: memref<5x3x8x16xf32, #sram>, %a: memref<5x4x3x16xf32, #acc>) {
+  // expected-error @below {{'npu.batch_matmul' op depth of lhs and rhs differ: 9 vs 8}}
+  "npu.batch_matmul"(%x, %w, %a) : (memref<5x4x9xf32, #sram>, memref<5x3x8x16xf32, #sram>, memref<5x4x3x16xf32, #acc>) -> ()
+  return
+}
+
+// -----
+
+#sram = #npu.space<"sram">
+#acc = #npu.space<"acc">
+func.func @batch_matmul_blocks(%x: memref<5x4x8xf32, #sram>, %w: memref<5x2x8x16xf32, #sram>, %a: memref<5x4x3x16xf32, #acc>) {
+  // expected-error @below {{'npu.batch_matmul' op column blocks of rhs and accumulator differ: 2 vs 3}}
+  "npu.batch_matmul"(%x, %w, %a) : (memref<5x4x8xf32, #sram>, memref<5x2x8x16xf32, #sram>, memref<5x4x3x16xf32, #acc>) -> ()
+  return
+}
+
+// -----
+
+#sram = #npu.space<"sram">
+#acc = #npu.space<"acc">
+func.func @batch_matmul_block_size(%x: memref<5x4x8xf32, #sram>, %w: memref<5x3x8x8xf32, #sram>, %a: memref<5x4x3x16xf32, #acc>) {
+  // expected-error @below {{'npu.batch_matmul' op block size of rhs and accumulator differ: 8 vs 16}}
+  "npu.batch_matmul"(%x, %w, %a) : (memref<5x4x8xf32, #sram>, memref<5x3x8x8xf32, #sram>, memref<5x4x3x16xf32, #acc>) -> ()
+  return
+}

@@ -32,6 +32,15 @@ func.func @matmul(%x: memref<4x8xf32, #npu.space<"sram">>,
   return
 }
 
+// CHECK-LABEL: func.func @batch_matmul
+// CHECK: "npu.batch_matmul"(%arg0, %arg1, %arg2) : (memref<5x4x8xf32, #npu.space<"sram">>
+func.func @batch_matmul(%x: memref<5x4x8xf32, #npu.space<"sram">>,
+                        %w: memref<5x3x8x16xf32, #npu.space<"sram">>,
+                        %a: memref<5x4x3x16xf32, #npu.space<"acc">>) {
+  "npu.batch_matmul"(%x, %w, %a) : (memref<5x4x8xf32, #npu.space<"sram">>, memref<5x3x8x16xf32, #npu.space<"sram">>, memref<5x4x3x16xf32, #npu.space<"acc">>) -> ()
+  return
+}
+
 // CHECK-LABEL: func.func @pool
 // CHECK: "npu.pool2d"(%arg0, %arg1) {dilations = array<i64: 1, 1>, kind = "max", strides = array<i64: 2, 2>, window = array<i64: 3, 3>}
 func.func @pool(%x: memref<1x9x9x8xf32, #npu.space<"sram">>, %a: memref<1x4x4x8xf32, #npu.space<"acc">>) {

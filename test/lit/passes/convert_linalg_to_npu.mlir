@@ -57,6 +57,42 @@ func.func private @grouped(%x: memref<1x2x2x1x4xf32, #sram>, %w: memref<1x2x1x1x
   return
 }
 
+// Three ops, with the image and the products in the domain of products between them.
+// CHECK-LABEL: func.func private @winograd
+// CHECK: %[[U:.*]] = memref.collapse_shape %arg1 {{\[}}[0, 1], [2], [3], [4]] : memref<4x4x2x8x16xf32, {{.*}}> into memref<16x2x8x16xf32
+// CHECK: %[[V:.*]] = memref.alloc() : memref<16x6x8xf32, #npu.space<"sram">>
+// CHECK: %[[P:.*]] = memref.alloc() : memref<16x6x2x16xf32, #npu.space<"acc">>
+// CHECK: "npu.winograd_input"(%arg0, %[[V]]) {outputs = 2 : i64}
+// CHECK: "npu.fill"(%[[P]]) {value = 0.000000e+00 : f32}
+// CHECK: "npu.batch_matmul"(%[[V]], %[[U]], %[[P]])
+// CHECK: "npu.winograd_output"(%[[P]], %arg4) {outputs = 2 : i64}
+// CHECK-NOT: linalg
+func.func private @winograd(%x: memref<1x6x8x8xf32, #sram>, %w: memref<4x4x2x8x16xf32, #sram>,
+    %b: memref<4x4xf32>, %a: memref<2x4xf32>, %acc: memref<1x2x2x3x2x2x16xf32, #acc>) attributes {npu.kernel = "winograd_conv2d"} {
+  linalg.generic {npu.op = "winograd_conv2d", npu.outputs = 2 : i64,
+      indexing_maps = [affine_map<(n, ty, y, tx, x, ko, ki, a, b, i, j, c) -> (n, ty * 2 + i, tx * 2 + j, c)>,
+                       affine_map<(n, ty, y, tx, x, ko, ki, a, b, i, j, c) -> (a, b, ko, c, ki)>,
+                       affine_map<(n, ty, y, tx, x, ko, ki, a, b, i, j, c) -> (a, i)>,
+                       affine_map<(n, ty, y, tx, x, ko, ki, a, b, i, j, c) -> (b, j)>,
+                       affine_map<(n, ty, y, tx, x, ko, ki, a, b, i, j, c) -> (y, a)>,
+                       affine_map<(n, ty, y, tx, x, ko, ki, a, b, i, j, c) -> (x, b)>,
+                       affine_map<(n, ty, y, tx, x, ko, ki, a, b, i, j, c) -> (n, ty, y, tx, x, ko, ki)>],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel", "parallel", "parallel", "parallel",
+                        "reduction", "reduction", "reduction", "reduction", "reduction"]}
+      ins(%x, %w, %b, %b, %a, %a : memref<1x6x8x8xf32, #sram>, memref<4x4x2x8x16xf32, #sram>, memref<4x4xf32>, memref<4x4xf32>, memref<2x4xf32>, memref<2x4xf32>)
+      outs(%acc : memref<1x2x2x3x2x2x16xf32, #acc>) {
+  ^bb0(%image: f32, %weight: f32, %b0: f32, %b1: f32, %a0: f32, %a1: f32, %old: f32):
+    %0 = arith.mulf %image, %weight : f32
+    %1 = arith.mulf %0, %b0 : f32
+    %2 = arith.mulf %1, %b1 : f32
+    %3 = arith.mulf %2, %a0 : f32
+    %4 = arith.mulf %3, %a1 : f32
+    %5 = arith.addf %old, %4 : f32
+    linalg.yield %5 : f32
+  }
+  return
+}
+
 // CHECK-LABEL: func.func private @windows
 // CHECK: "npu.pool2d"(%arg0, %arg2) {dilations = array<i64: 1, 1>, kind = "max", strides = array<i64: 2, 2>, window = array<i64: 2, 2>}
 // CHECK: "npu.depthwise_conv2d"(%arg0, %arg1, %arg2) {dilations = array<i64: 1, 1>, strides = array<i64: 2, 2>}

@@ -97,3 +97,65 @@ func.func @plain(%x: memref<f32>, %o: memref<f32>) {
   memref.store %v, %o[] : memref<f32>
   return
 }
+
+// -----
+
+// Each window is read, transformed in registers and written to its 16 products.
+// CHECK-LABEL: func.func @winograd_input
+// CHECK-NOT: "npu.
+// CHECK: scf.for
+// CHECK-COUNT-16: vector.load {{.*}} vector<8xf32>
+// CHECK: arith.subf {{.*}} : vector<8xf32>
+// CHECK-COUNT-16: vector.store {{.*}} vector<8xf32>
+// CHECK-NOT: "npu.
+// CHECK: return
+func.func @winograd_input(%x: memref<1x10x12x8xf32, #npu.space<"sram">>, %t: memref<16x20x8xf32, #npu.space<"sram">>) {
+  "npu.winograd_input"(%x, %t) {outputs = 2 : i64} : (memref<1x10x12x8xf32, #npu.space<"sram">>, memref<16x20x8xf32, #npu.space<"sram">>) -> ()
+  return
+}
+
+// -----
+
+// The fill becomes the start of the sums, inside the loop over the products of matrices.
+// CHECK-LABEL: func.func @batch_matmul
+// CHECK-NOT: "npu.
+// CHECK: arith.constant dense<0.000000e+00> : vector<8xf32>
+// CHECK: scf.for {{.*}} to %c16
+// CHECK: %[[SUMS:.*]]:{{[0-9]+}} = scf.for {{.*}} -> (vector<8xf32>, {{.*}}) {
+// CHECK: vector.fma
+// CHECK: scf.yield
+// CHECK: vector.store %[[SUMS]]#0
+// CHECK-NOT: "npu.
+// CHECK: return
+func.func @batch_matmul(%t: memref<16x20x8xf32, #npu.space<"sram">>, %u: memref<16x2x8x8xf32, #npu.space<"sram">>,
+                        %p: memref<16x20x2x8xf32, #npu.space<"acc">>) {
+  "npu.fill"(%p) {value = 0.0 : f32} : (memref<16x20x2x8xf32, #npu.space<"acc">>) -> ()
+  "npu.batch_matmul"(%t, %u, %p) : (memref<16x20x8xf32, #npu.space<"sram">>, memref<16x2x8x8xf32, #npu.space<"sram">>, memref<16x20x2x8xf32, #npu.space<"acc">>) -> ()
+  return
+}
+
+// -----
+
+// Fill, output transform and drain are one step per window: 16 products in, 4 results out.
+// CHECK-LABEL: func.func @winograd_output
+// CHECK-NOT: "npu.
+// CHECK: scf.for
+// CHECK-COUNT-16: vector.load {{.*}} vector<8xf32>
+// CHECK-COUNT-4: arith.negf {{.*}} : vector<8xf32>
+// CHECK-NOT: "npu.
+// CHECK: return
+func.func @winograd_output(%p: memref<16x20x1x8xf32, #npu.space<"acc">>, %o: memref<1x4x2x5x2x1x8xf32, #npu.space<"sram">>,
+                           %scratch: memref<2560xi8, #npu.space<"acc">>) {
+  %c0 = arith.constant 0 : index
+  %acc = memref.view %scratch[%c0][] : memref<2560xi8, #npu.space<"acc">> to memref<1x4x2x5x2x1x8xf32, #npu.space<"acc">>
+  "npu.fill"(%acc) {value = 0.0 : f32} : (memref<1x4x2x5x2x1x8xf32, #npu.space<"acc">>) -> ()
+  "npu.winograd_output"(%p, %acc) {outputs = 2 : i64} : (memref<16x20x1x8xf32, #npu.space<"acc">>, memref<1x4x2x5x2x1x8xf32, #npu.space<"acc">>) -> ()
+  "npu.drain"(%acc, %o) ({
+  ^bb0(%a: f32, %old: f32):
+    %r = arith.negf %a : f32
+    "npu.yield"(%r) : (f32) -> ()
+  }) {indexing_maps = [affine_map<(n, y, u, x, v, k, i) -> (n, y, u, x, v, k, i)>, affine_map<(n, y, u, x, v, k, i) -> (n, y, u, x, v, k, i)>],
+      operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>}
+    : (memref<1x4x2x5x2x1x8xf32, #npu.space<"acc">>, memref<1x4x2x5x2x1x8xf32, #npu.space<"sram">>) -> ()
+  return
+}

@@ -6,6 +6,7 @@ from mlir_npu.passes.analysis.unit_cycles import (
     accumulator_fill_cycles,
     contraction_cycles,
     move_cycles,
+    transform_operations,
     vector_cycles,
     vector_fill_cycles,
     window_cycles,
@@ -41,6 +42,11 @@ def test_the_vector_unit_takes_a_cycle_per_scalar_op_and_at_least_one():
 
 def test_windows_on_the_vector_unit():
     assert window_cycles(100, 9, EDGE.vector.lanes) == 15  # 900 / 64 = 14.06
+
+
+def test_a_transform_multiplies_by_each_entry_that_is_not_zero():
+    # 3 entries, for 3 columns of the window and then 2 rows
+    assert transform_operations([[1, 0, 2], [0, -1, 0]]) == 3 * (3 + 2)
 
 
 def test_moves():

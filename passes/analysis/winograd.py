@@ -1,0 +1,107 @@
+"""Winograd's minimal filtering F(m x m, 3 x 3): m x m outputs from (m + 2) x (m + 2) inputs.
+
+    Y = A^T [ (G g G^T) * (B^T d B) ] A        (* elementwise)
+
+needs (m + 2)^2 multiplications where the sum of products takes 9 m^2: 4 times fewer for m = 4 and
+2.25 times fewer for m = 2. The matrices follow from m + 1 points and infinity (Toom-Cook): with
+N(x) the product of all (x - p), row p of B^T holds the coefficients of N(x) / (x - p), row p of G
+the powers of p over N'(p), column p of A^T the powers of p.
+
+The points decide the rounding error: with 0, 3/4, -3/4, 3/2, -3/2 it is four times smaller than
+with the usual 0, 1, -1, 2, -2, and every entry of B^T and A^T is exact in f32.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+Matrix = tuple[tuple[Fraction, ...], ...]
+TAPS = 3
+POINTS = {2: ("0", "1", "-1"), 4: ("0", "3/4", "-3/4", "3/2", "-3/2")}
+# What the algorithm costs beyond its products, in multiply-adds: per value of a transform, and per
+# element of the weights, which are read from outside of the cache for every band of the image.
+TRANSFORM_COST = 4
+WEIGHT_COST = 12
+# Share of the time of the plain sum of products that must be saved.
+SAVING = 0.2
+# Channels from which a product of matrices is worth its transforms.
+FEWEST_CHANNELS = 16
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """F(outputs x outputs, 3 x 3); `input`, `filter`, `output`: B^T, G and A^T."""
+
+    outputs: int
+    input: Matrix
+    filter: Matrix
+    output: Matrix
+
+    @property
+    def points(self) -> int:
+        """Inputs, and products, along one axis."""
+        return self.outputs + TAPS - 1
+
+
+def algorithm(outputs: int) -> Algorithm:
+    """F(outputs x outputs, 3 x 3) for 2 or 4 outputs."""
+    points = [Fraction(point) for point in POINTS[outputs]]
+    size = outputs + TAPS - 1
+    everything = _from_roots(points)
+    others = [_from_roots([p for p in points if p != point]) for point in points]
+    input_rows = [*(_padded(row, size) for row in others), _padded(everything, size)]
+    filter_rows = [
+        tuple(point**power / _value(row, point) for power in range(TAPS))
+        for point, row in zip(points, others)
+    ]
+    filter_rows.append(_last(TAPS))
+    output_columns = [tuple(point**power for power in range(outputs)) for point in points]
+    output_columns.append(_last(outputs))
+    return Algorithm(outputs, tuple(input_rows), tuple(filter_rows), tuple(zip(*output_columns)))
+
+
+def choose_outputs(height: int, width: int, depth: int, channels: int, images: int) -> int | None:
+    """The m that is expected to be fastest for this output, None where plain sums are.
+
+    height, width, channels: of the output; depth: input channels; images: batch.
+    """
+    if min(depth, channels) < FEWEST_CHANNELS:
+        return None
+    costs = {m: _cost(m, height, width, depth, channels, images) for m in POINTS}
+    plain = images * height * width * depth * channels * TAPS**2
+    possible = [m for m in costs if height % m == 0 and width % m == 0]
+    best = min(possible, key=costs.__getitem__, default=None)
+    return best if best is not None and costs[best] <= (1 - SAVING) * plain else None
+
+
+def _cost(m: int, height: int, width: int, depth: int, channels: int, images: int) -> int:
+    """Estimated time, in multiply-adds."""
+    values = (m + 2) ** 2
+    windows = images * (height // m) * (width // m)
+    products = windows * values * depth * channels
+    transforms = windows * values * (depth + channels) * TRANSFORM_COST
+    return products + transforms + values * depth * channels * WEIGHT_COST
+
+
+def _from_roots(roots: list[Fraction]) -> tuple[Fraction, ...]:
+    """Coefficients of the monic polynomial with these roots, constant first."""
+    coefficients = [Fraction(1)]
+    for root in roots:
+        shifted = [Fraction(0), *coefficients]
+        scaled = [*(-root * c for c in coefficients), Fraction(0)]
+        coefficients = [a + b for a, b in zip(shifted, scaled)]
+    return tuple(coefficients)
+
+
+def _value(coefficients: tuple[Fraction, ...], point: Fraction) -> Fraction:
+    return sum((c * point**power for power, c in enumerate(coefficients)), Fraction(0))
+
+
+def _padded(row: tuple[Fraction, ...], size: int) -> tuple[Fraction, ...]:
+    return (*row, *[Fraction(0)] * (size - len(row)))
+
+
+def _last(size: int) -> tuple[Fraction, ...]:
+    """The row of the point at infinity: the highest power alone."""
+    return (*[Fraction(0)] * (size - 1), Fraction(1))
