@@ -76,7 +76,13 @@ def time_case(case: Case, names: list[str], effort: Effort, folder: Path) -> dic
         peaks.measure()
     for name, values in rounds.items():
         engines[name]["values"] = values
-    return {"macs": macs, "peak_gflops": peaks.peak, "copy_gbps": peaks.copy, "engines": engines}
+    return {
+        "macs": macs,
+        "least_macs": case.layer.inner_macs * case.shape[0] if case.layer else macs,
+        "peak_gflops": peaks.peak,
+        "copy_gbps": peaks.copy,
+        "engines": engines,
+    }
 
 
 def compile_case(case: Case, name: str, folder: Path) -> dict:
