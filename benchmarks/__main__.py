@@ -16,9 +16,9 @@ from mlir_npu.benchmarks.engines import ENGINES, absent
 from mlir_npu.benchmarks.picture import draw_bars, draw_curves
 from mlir_npu.benchmarks.run import run_cases
 from mlir_npu.benchmarks.suites import SUITES
-from mlir_npu.benchmarks.tables import tables
+from mlir_npu.benchmarks.tables import markdown, tables
 
-DATA, BARS, CURVES = "benchmark.json", "benchmark.png", "scaling.png"
+DATA, TEXT, BARS, CURVES = "benchmark.json", "tables.md", "benchmark.png", "scaling.png"
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
@@ -37,7 +37,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--few-rounds", action="store_true", help="all cases, few rounds")
     parser.add_argument(
         "--output", type=Path, default=Path("benchmark-results"), metavar="DIR",
-        help=f"where {DATA} and the pictures go (default: benchmark-results)",
+        help=f"where {DATA}, {TEXT} and the pictures go (default: benchmark-results)",
     )  # fmt: skip
     parser.add_argument("--list", action="store_true", help="name the cases and stop")
     parser.add_argument(
@@ -106,7 +106,9 @@ def main(arguments: list[str] | None = None) -> int:
     document = run_cases(cases, effort, not_here, console.print, save)
     results.check(document)
     code = show(document, console)
-    written = [DATA]
+    text = "\n".join(markdown(table) for table in tables(document))
+    (options.output / TEXT).write_text(text)
+    written = [DATA, TEXT]
     try:
         for name, draw in ((BARS, draw_bars), (CURVES, draw_curves)):
             written += [name] * draw(document, options.output / name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from rich.table import Table
 
@@ -30,6 +30,18 @@ def table(title: str, *columns: str, text_columns: int = 1) -> Table:
         left = number < text_columns
         made.add_column(column, justify="left" if left else "right", no_wrap=left)
     return made
+
+
+def markdown(made: Table) -> str:
+    """The table as in a page of docs: its title, then rows between bars."""
+
+    def line(cells: Iterable[str]) -> str:
+        return f"| {' | '.join(cell.replace(chr(10), ' ') for cell in cells)} |"
+
+    rows = [line(cells) for cells in zip(*(column.cells for column in made.columns))]
+    marks = ["---:" if column.justify == "right" else "---" for column in made.columns]
+    head = [line(str(column.header) for column in made.columns), line(marks)]
+    return "\n".join([f"{made.title}:", "", *head, *rows, ""])
 
 
 def tables(document: dict) -> Iterator[Table]:

@@ -20,11 +20,8 @@ from mlir_npu.benchmarks import __main__ as command
 from mlir_npu.benchmarks import engines, layers, models, results, statistics, suites, summary
 from mlir_npu.benchmarks.cases import QUICK, Case, select
 from mlir_npu.benchmarks.layers import CLASSES, Convolution
-from mlir_npu.benchmarks.run import run_case, run_cases
-from mlir_npu.benchmarks.tables import tables
-
-BRIEF = dataclasses.replace(QUICK, min_rounds=2, max_rounds=2, seconds=0.0)
-
+from mlir_npu.benchmarks.run import run_case
+from mlir_npu.benchmarks.tables import markdown, tables
 
 # layers
 
@@ -201,7 +198,9 @@ def test_group_summary(document: dict) -> None:
 def test_a_good_document_has_no_problems(document: dict) -> None:
     results.check(document)
     assert results.problems(document) == results.failed_peers(document) == []
-    assert len(list(tables(document))) == 2
+    by_class, by_layer = tables(document)
+    assert "| 3x3 s1 | 2 |" in markdown(by_class)
+    assert markdown(by_layer).splitlines()[4].startswith("| second | ONNX Runtime | 4.000 | 2.000")
 
 
 @pytest.mark.parametrize(
@@ -264,32 +263,30 @@ def test_engines_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatc
 # from end to end
 
 
-def tiny_case(**changes: object) -> Case:
-    case = Case("layers", "tiny", "3x3 s1", ("mlir_npu", "eager"), 1, (1, 8, 8, 8),
-                layer=suites.TINY_LAYER)  # fmt: skip
-    return dataclasses.replace(case, **changes)
-
-
 def test_one_case_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    document = run_cases([tiny_case()], BRIEF, absent={"openvino": "not installed"})
+    wanted = ["--suite", "overhead", "--engine", "mlir_npu", "--engine", "eager"]
+    brief = ["--few-rounds", "--threads", "1", "--output", str(tmp_path)]
+    assert command.main([*wanted, *brief]) == 0
+    printed = capsys.readouterr().out
+    assert "openvino: " in printed
+
+    document = json.loads((tmp_path / command.DATA).read_text())
     results.check(document)
     (record,) = document["records"]
     assert record["macs"] == 64 * 8 * 8 * 9
     assert record["peak_gflops"] > 0
-    assert [len(record["engines"][name]["values"]) for name in ("mlir_npu", "eager")] == [2, 2]
+    assert set(record["engines"]) == {"mlir_npu", "eager"}
     assert record["engines"]["mlir_npu"]["notes"]["regions"] == 1
-    assert results.problems(document) == []
+    assert len(record["engines"]["eager"]["values"]) >= QUICK.min_rounds
+    assert "microseconds per call" in (tmp_path / command.TEXT).read_text()
 
-    file = tmp_path / command.DATA
-    file.write_text(json.dumps(document))
-    assert command.main(["--show", str(file)]) == 0
-    printed = capsys.readouterr().out
-    assert "openvino: not installed" in printed
-    assert "3x3 s1" in printed
+    assert command.main(["--show", str(tmp_path / command.DATA)]) == 0
+    assert capsys.readouterr().out in printed
 
 
 def test_a_process_that_dies_is_a_record() -> None:
-    record = run_case(tiny_case(layer=None, network="no such network"), BRIEF, absent={})
+    case = dataclasses.replace(suites.overhead_cases(1, True)[0], layer=None, network="none such")
+    record = run_case(case, QUICK, absent={})
     assert "ended with code 1" in record["error"]
     assert "KeyError" in record["error"]
 
