@@ -23,7 +23,7 @@ from numbers import Real
 from typing import Any
 
 from mlir_npu.benchmarks.cases import Case
-from mlir_npu.benchmarks.engines import ENGINES, OURS
+from mlir_npu.benchmarks.engines import ENGINES, PEERS
 
 SCHEMA = 1
 TOP = {"schema": int, "machine": dict, "effort": dict, "absent": dict, "records": list}
@@ -88,7 +88,7 @@ def failed_peers(document: dict) -> list[str]:
         f"{label(record)}: {name}: {outcome['error']}"
         for record in document["records"]
         for name, outcome in record["engines"].items()
-        if "error" in outcome and name != OURS
+        if "error" in outcome and name in PEERS
     ]
 
 
@@ -120,7 +120,7 @@ def _problems(record: dict, peaks: dict[int, float]) -> list[str]:
     found = []
     for name, outcome in record["engines"].items():
         if "error" in outcome:
-            found += [f"{name}: {outcome['error']}"] * (name == OURS)
+            found += [f"{name}: {outcome['error']}"] * (name not in PEERS)
             continue
         if not outcome["difference"] <= outcome["tolerance"]:
             found.append(

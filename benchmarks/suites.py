@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mlir_npu.benchmarks import layers
 from mlir_npu.benchmarks.cases import Case
-from mlir_npu.benchmarks.engines import OURS, PEERS
+from mlir_npu.benchmarks.engines import OURS, PEERS, SIDE_BY_SIDE
 
 BATCHES = (1, 8)
 SCALING_BATCHES = (1, 2, 4, 8, 16, 32)
@@ -38,7 +38,7 @@ def layer_cases(threads: int, quick: bool) -> list[Case]:
             "layers",
             layer.name,
             layer.kind,
-            (OURS, *PEERS),
+            SIDE_BY_SIDE,
             threads,
             (1, layer.inputs, *layer.size),
             layer=layer,
@@ -49,7 +49,7 @@ def layer_cases(threads: int, quick: bool) -> list[Case]:
 
 def network_cases(threads: int, quick: bool) -> list[Case]:
     return [
-        _network("networks", name, f"batch {batch}", (OURS, *PEERS), threads, batch=batch)
+        _network("networks", name, f"batch {batch}", SIDE_BY_SIDE, threads, batch=batch)
         for batch in (BATCHES[:1] if quick else BATCHES)
         for name in (QUICK_NETWORKS if quick else NETWORKS)
     ]

@@ -6,14 +6,14 @@ import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mlir_npu.benchmarks.engines import OURS, PEERS
+from mlir_npu.benchmarks.engines import OURS, PEERS, SIDE_BY_SIDE
 from mlir_npu.benchmarks.results import gflops
 from mlir_npu.benchmarks.statistics import Ratio, geometric_mean, speed
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One case. medians, minima: by engine; ratios: our speed over each peer's, within rounds."""
+    """One case. medians, minima: by engine; ratios: our speed over each other's, within rounds."""
 
     record: dict
     medians: dict[str, float]
@@ -21,9 +21,13 @@ class Comparison:
     ratios: dict[str, Ratio]
 
     @property
-    def best_peer(self) -> str | None:
+    def peers(self) -> list[str]:
+        return [name for name in PEERS if name in self.ratios]
+
+    @property
+    def best_peer(self) -> str:
         """The one whose median is the least."""
-        return min(self.ratios, key=self.medians.__getitem__, default=None)
+        return min(self.peers, key=self.medians.__getitem__)
 
     @property
     def over_best(self) -> Ratio:
@@ -32,7 +36,7 @@ class Comparison:
     @property
     def over_best_by_minimum(self) -> float:
         """As over_best, from the fastest calls: of the peer whose fastest call is the fastest."""
-        return min(self.minima[name] for name in self.ratios) / self.minima[OURS]
+        return min(self.minima[name] for name in self.peers) / self.minima[OURS]
 
     def relative_speed(self, engine: str) -> float:
         """The engine's speed over that of the best peer, from ratios to ours within rounds."""
@@ -47,14 +51,13 @@ class Comparison:
 def compare(record: dict) -> Comparison | None:
     """None for a case without us or without a peer."""
     values = {name: o["values"] for name, o in record["engines"].items() if "values" in o}
-    peers = [name for name in PEERS if name in values]
-    if OURS not in values or not peers:
+    if OURS not in values or not set(PEERS) & set(values):
         return None
     return Comparison(
         record,
         {name: statistics.median(times) for name, times in values.items()},
         {name: min(times) for name, times in values.items()},
-        {name: speed(values[OURS], values[name]) for name in peers},
+        {name: speed(values[OURS], times) for name, times in values.items() if name != OURS},
     )
 
 
@@ -96,13 +99,13 @@ class GroupSummary:
 
 def summarise(group: list[Comparison], peak: float) -> GroupSummary:
     """Engines that are missing in one case are left out of `speeds`."""
-    engines = [OURS, *(p for p in PEERS if all(p in item.ratios for item in group))]
+    engines = [name for name in SIDE_BY_SIDE if all(name in item.medians for item in group)]
     speeds = {name: geometric_mean(item.relative_speed(name) for item in group) for name in engines}
     return GroupSummary(
         count=len(group),
         rate=geometric_mean(item.rate(item.best_peer) for item in group),
         speeds=speeds,
-        over_group_best=speeds[OURS] / max(speeds[name] for name in engines if name != OURS),
+        over_group_best=speeds[OURS] / max(speeds[name] for name in PEERS if name in speeds),
         by_minimum=geometric_mean(item.over_best_by_minimum for item in group),
         of_peak=geometric_mean(item.rate(OURS) for item in group) / peak,
         wins=sum(item.over_best.median >= 1 for item in group),

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable, Iterator
 from rich.table import Table
 
 from mlir_npu.benchmarks import summary
-from mlir_npu.benchmarks.engines import OURS, PEERS
+from mlir_npu.benchmarks.engines import OURS, OURS_LAST, SIDE_BY_SIDE
 from mlir_npu.benchmarks.results import best_peaks
 from mlir_npu.benchmarks.statistics import exponent, geometric_mean, quartiles
 from mlir_npu.benchmarks.summary import Comparison, GroupSummary
 
 HEADINGS = {
     OURS: "mlir_npu",
+    OURS_LAST: "mlir_npu,\nch. last",
     "eager": "eager",
     "channels_last": "eager,\nch. last",
     "inductor": "Inductor",
@@ -22,6 +23,7 @@ HEADINGS = {
     "openvino": "OpenVINO",
     "dynamo": "Dynamo\nalone",
 }
+ENGINE_COLUMNS = tuple(HEADINGS[name] for name in SIDE_BY_SIDE)
 
 
 def table(title: str, *columns: str, text_columns: int = 1) -> Table:
@@ -63,7 +65,7 @@ def layer_tables(document: dict, threads: int) -> Iterator[Table]:
 def _class_table(items: list[Comparison], threads: int, peak: float) -> Table:
     made = table(
         f"layers, {threads} thread(s): speed over the best peer of each layer, geometric means",
-        "class", "layers", "best peer,\nGFLOP/s", *(HEADINGS[name] for name in (OURS, *PEERS)),
+        "class", "layers", "best peer,\nGFLOP/s", *ENGINE_COLUMNS,
         "ours, by\nfastest calls", "ours over the\nclass's best", "ours,\n% of peak", "wins",
     )  # fmt: skip
     for name, group in summary.group_by(items).items():
@@ -77,7 +79,7 @@ def _class_cells(found: GroupSummary) -> Iterator[str]:
     yield f"{found.count}"
     yield f"{found.rate:.0f}"
     yield from (
-        f"{found.speeds[name]:.2f}" if name in found.speeds else "-" for name in (OURS, *PEERS)
+        f"{found.speeds[name]:.2f}" if name in found.speeds else "-" for name in SIDE_BY_SIDE
     )
     yield f"{found.by_minimum:.2f}"
     yield f"{found.over_group_best:.2f}"
@@ -113,14 +115,14 @@ def network_tables(document: dict, threads: int) -> Iterator[Table]:
     for group, members in summary.group_by(items).items():
         made = table(
             f"networks, {group}, {threads} thread(s): ms, median (least)",
-            "network", *(HEADINGS[name] for name in (OURS, *PEERS)),
+            "network", *ENGINE_COLUMNS,
             "ours over\nthe best", "quartiles", "by fastest\ncalls",
         )  # fmt: skip
         for item in members:
             ratio = item.over_best
             made.add_row(
                 item.record["case"]["name"],
-                *(_milliseconds(item, name) for name in (OURS, *PEERS)),
+                *(_milliseconds(item, name) for name in SIDE_BY_SIDE),
                 f"{ratio.median:.2f}",
                 f"{ratio.low:.2f} - {ratio.high:.2f}",
                 f"{item.over_best_by_minimum:.2f}",
@@ -128,7 +130,7 @@ def network_tables(document: dict, threads: int) -> Iterator[Table]:
         mean = geometric_mean(item.over_best.median for item in members)
         least = geometric_mean(item.over_best_by_minimum for item in members)
         made.add_section()
-        blanks = [""] * (1 + len(PEERS))
+        blanks = [""] * len(SIDE_BY_SIDE)
         made.add_row("geometric mean", *blanks, f"{mean:.2f}", "", f"{least:.2f}")
         yield made
 
@@ -189,7 +191,7 @@ def scaling_tables(document: dict, threads: int) -> Iterator[Table]:
     """Milliseconds by size, and the exponent of the growth."""
     items = summary.comparisons(document, "scaling", threads)
     for group, members in summary.group_by(items).items():
-        engines = [n for n in (OURS, *PEERS) if all(n in item.medians for item in members)]
+        engines = [n for n in SIDE_BY_SIDE if all(n in item.medians for item in members)]
         made = table(
             f"cost over the number of {group}, {threads} thread(s), ms",
             "input", *(HEADINGS[name] for name in engines), "ours over\nthe best",

@@ -11,11 +11,13 @@ from mlir_npu.benchmarks.engines.pytorch import (
     Frozen,
     Inductor,
     MlirNpu,
+    MlirNpuLast,
 )
 
-OURS = "mlir_npu"
+OURS, OURS_LAST = "mlir_npu", "mlir_npu_last"
 ENGINES: dict[str, type[Engine]] = {
     OURS: MlirNpu,
+    OURS_LAST: MlirNpuLast,
     "eager": Eager,
     "channels_last": ChannelsLast,
     "inductor": Inductor,
@@ -25,6 +27,7 @@ ENGINES: dict[str, type[Engine]] = {
     "dynamo": DynamoOnly,
 }
 PEERS = ("eager", "channels_last", "inductor", "frozen", "onnxruntime", "openvino")
+SIDE_BY_SIDE = (OURS, OURS_LAST, *PEERS)
 
 
 def absent(names: tuple[str, ...]) -> dict[str, str]:

@@ -27,18 +27,22 @@ def with_own_code(model: nn.Module) -> types.FunctionType:
     return types.FunctionType(code, globals(), "forward", None, forward.__closure__)
 
 
+def channels_last(model: nn.Module, x: torch.Tensor) -> tuple[nn.Module, torch.Tensor]:
+    """Both in that memory format, as far as they have four dimensions."""
+    model = model.to(memory_format=torch.channels_last)
+    return model, x.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x
+
+
 class Eager(Engine):
     def prepare(self, model: nn.Module, x: torch.Tensor) -> Call:
         return lambda: model(x)
 
 
 class ChannelsLast(Engine):
-    """Parameters, input and result channels last; for inputs that have channels."""
+    """Parameters, input and result channels last."""
 
     def prepare(self, model: nn.Module, x: torch.Tensor) -> Call:
-        model = model.to(memory_format=torch.channels_last)
-        if x.dim() == 4:
-            x = x.contiguous(memory_format=torch.channels_last)
+        model, x = channels_last(model, x)
         return lambda: model(x)
 
 
@@ -95,3 +99,10 @@ class MlirNpu(Engine):
             "regions": len(self._parts) - len(host),
             "host_conv_macs": sum(part.conv_macs for part in host),
         }
+
+
+class MlirNpuLast(MlirNpu):
+    """This backend with parameters, input and result channels last."""
+
+    def prepare(self, model: nn.Module, x: torch.Tensor) -> Call:
+        return super().prepare(*channels_last(model, x))
