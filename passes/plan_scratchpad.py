@@ -78,6 +78,9 @@ def _plan_memory(
     kernel: ir.Operation, space: str, memory: Memory, steps: Steps, endless: bool
 ) -> _Placed:
     found = [op for op in nested(kernel, "memref.alloc") if space_of(op.results[0].type) == space]
+    for op in found:
+        if steps.is_carried_on(op):
+            fail(op, "a buffer of one iteration reaches the next; allocate it in front of the loop")
     requests = [
         memory_plan.Request(f"{i}: {op.results[0].type}", bytes_of(op), *steps.life(op))
         for i, op in enumerate(found)

@@ -11,6 +11,7 @@ class Steps:
     """The numbering of one function."""
 
     def __init__(self, function: ir.Operation):
+        self._function = function.operation
         self._order = nested(function)
         self._step = {op: index for index, op in enumerate(self._order)}
         self._ends: dict[ir.Operation, int] = {}
@@ -19,29 +20,58 @@ class Steps:
         """First and last step of the buffer that `allocation` makes.
 
         A use inside a loop that the buffer enters from outside keeps it live to the loop's end; a
-        move that is under way keeps it live to its wait.
+        move that is under way keeps it live to its wait. A buffer whose move is waited for outside
+        of the loop or branch that makes it lives as long as all of these.
         """
-        start = self._step[allocation]
-        uses = [op for op, _ in _uses(allocation.results[0])]
-        ends = [self._end(_ancestor(op, allocation.block)) for op in uses]
-        return start, max([start, *ends])
+        ops = [allocation, *(op for op, _ in _uses(allocation.results[0]))]
+        return self._span(ops, [op.block for op in self._chain(allocation)])
+
+    def is_carried_on(self, allocation: ir.Operation) -> bool:
+        """Whether a loop hands the buffer of one round, not just its token, to the next round."""
+        around = self._chain(allocation)
+        return any(
+            op.name == "scf.yield"
+            and op.parent.operation.name == "scf.for"
+            and op.parent.operation in around
+            and isinstance(value.type, ir.MemRefType)
+            for op, value in _uses(allocation.results[0])
+        )
 
     def use(self, view: ir.Operation) -> tuple[int, int]:
         """First and last step at which the memory behind `view` is used.
 
-        A view may stand far above its uses. When they all lie in one loop, and every round starts
-        by overwriting the memory, it is free outside of that span of the loop's steps.
+        Wherever the view stands, the memory is the same in every round of a loop. When all uses
+        lie in one loop, and every round starts by overwriting the memory, it is free outside of
+        that span of the loop's steps.
         """
         uses = sorted(_uses(view.results[0]), key=lambda use: self._step[use[0]])
         if not uses:
             return self._step[view], self._step[view]
-        block = view.block
-        around = {_ancestor(op, block) for op, _ in uses}
-        while len(around) == 1 and self._is_overwritten_first(uses, only := around.pop()):
-            block = only.regions[0].blocks[0]
-            around = {_ancestor(op, block) for op, _ in uses}
-        spans = [_ancestor(op, block) for op, _ in uses]
-        return min(self._step[op] for op in spans), max(self._end(op) for op in spans)
+        users_of_memory = [op for op, _ in uses]
+        block = self._chain(view)[-1].block
+        around = self._ancestors(users_of_memory, block)
+        while len(set(around)) == 1 and self._is_overwritten_first(uses, around[0]):
+            block = around[0].regions[0].blocks[0]
+            around = self._ancestors(users_of_memory, block)
+        return self._span(users_of_memory, [block])
+
+    def _span(self, ops: list[ir.Operation], blocks: list[ir.Block]) -> tuple[int, int]:
+        """From the first to the last of `ops`, as they stand in the first block that has all."""
+        for block in blocks:
+            if len(spans := self._ancestors(ops, block)) == len(ops):
+                return min(self._step[op] for op in spans), max(self._end(op) for op in spans)
+        return 0, len(self._order) - 1  # blocks that jump to each other have no order
+
+    def _ancestors(self, ops: list[ir.Operation], block: ir.Block) -> list[ir.Operation]:
+        """The operations of `block` that are or contain `ops`; fewer if some are elsewhere."""
+        return [outer for op in ops for outer in self._chain(op) if outer.block == block]
+
+    def _chain(self, op: ir.Operation) -> list[ir.Operation]:
+        """`op` and the operations around it up to the function, innermost first."""
+        chain = [op]
+        while (parent := chain[-1].parent.operation) != self._function:
+            chain.append(parent)
+        return chain
 
     def _is_overwritten_first(self, uses, op: ir.Operation) -> bool:
         if op.name not in ("scf.for", "scf.forall"):
@@ -54,13 +84,6 @@ class Steps:
             inner = nested(op)
             self._ends[op] = self._step[inner[-1]] if inner else self._step[op]
         return self._ends[op]
-
-
-def _ancestor(op: ir.Operation, block: ir.Block) -> ir.Operation:
-    """The operation of `block` that is or contains `op`."""
-    while op.block != block:
-        op = op.parent.operation
-    return op
 
 
 def _uses(value: ir.Value) -> list[tuple[ir.Operation, ir.Value]]:

@@ -45,6 +45,54 @@ func.func private @empty(%x: memref<64xf32>) attributes {npu.kernel = "copy"} {
   return
 }
 
+// A move that is waited for outside of the loop or branch that starts it: its buffer is live until
+// then, and apart from the one that is filled in between.
+// CHECK-LABEL: func.func private @waited_outside
+// CHECK-SAME: sram_bytes = 192 : i64
+// CHECK: arith.constant 0 : index
+// CHECK: memref.view {{.*}} to memref<16xf32, #npu.space<"sram">>
+// CHECK: arith.constant 64 : index
+// CHECK: memref.view {{.*}} to memref<16xf32, #npu.space<"sram">>
+// CHECK: arith.constant 128 : index
+// CHECK: memref.view {{.*}} to memref<16xf32, #npu.space<"sram">>
+func.func private @waited_outside(%x: memref<16xf32>, %more: i1) attributes {npu.kernel = "eltwise"} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %none = "npu.dma_none"() : () -> !npu.token
+  %last = scf.for %i = %c0 to %c4 step %c1 iter_args(%before = %none) -> (!npu.token) {
+    "npu.dma_wait"(%before) : (!npu.token) -> ()
+    %a = memref.alloc() : memref<16xf32, #sram>
+    %t = "npu.dma_start"(%x, %a) {permutation = array<i64: 0>} : (memref<16xf32>, memref<16xf32, #sram>) -> !npu.token
+    scf.yield %t : !npu.token
+  }
+  %either = scf.if %more -> (!npu.token) {
+    %b = memref.alloc() : memref<16xf32, #sram>
+    %t = "npu.dma_start"(%x, %b) {permutation = array<i64: 0>} : (memref<16xf32>, memref<16xf32, #sram>) -> !npu.token
+    scf.yield %t : !npu.token
+  } else {
+    %no = "npu.dma_none"() : () -> !npu.token
+    scf.yield %no : !npu.token
+  }
+  %c = memref.alloc() : memref<16xf32, #sram>
+  "npu.fill"(%c) {value = 0.0 : f32} : (memref<16xf32, #sram>) -> ()
+  "npu.dma_wait"(%last, %either) : (!npu.token, !npu.token) -> ()
+  return
+}
+
+// Blocks that jump to each other: a buffer is live in all of the function.
+// CHECK-LABEL: func.func private @jumps
+// CHECK-SAME: sram_bytes = 128 : i64
+func.func private @jumps(%x: memref<16xf32>) attributes {npu.kernel = "eltwise"} {
+  %a = memref.alloc() : memref<16xf32, #sram>
+  cf.br ^next
+^next:
+  "npu.fill"(%a) {value = 0.0 : f32} : (memref<16xf32, #sram>) -> ()
+  %b = memref.alloc() : memref<16xf32, #sram>
+  "npu.fill"(%b) {value = 0.0 : f32} : (memref<16xf32, #sram>) -> ()
+  return
+}
+
 // CHECK-LABEL: func.func @main
 // CHECK: %[[BLOCK:.*]] = memref.alloc() {alignment = 64 : i64, npu.role = "scratch"} : memref<576xi8>
 // CHECK-NEXT: call @kernel(%arg0, %arg1, %[[BLOCK]])

@@ -16,3 +16,17 @@ func.func private @dynamic(%n: index) attributes {npu.kernel = "eltwise"} {
   %a = memref.alloc(%n) : memref<?xf32, #npu.space<"sram">>
   return
 }
+
+// -----
+
+func.func private @carried(%n: index) attributes {npu.kernel = "eltwise"} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %first = memref.alloc() : memref<4xf32, #npu.space<"sram">>
+  %last = scf.for %i = %c0 to %n step %c1 iter_args(%old = %first) -> (memref<4xf32, #npu.space<"sram">>) {
+    // expected-error @below {{a buffer of one iteration reaches the next; allocate it in front of the loop}}
+    %new = memref.alloc() : memref<4xf32, #npu.space<"sram">>
+    scf.yield %new : memref<4xf32, #npu.space<"sram">>
+  }
+  return
+}
