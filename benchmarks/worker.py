@@ -45,6 +45,7 @@ def checked(model: nn.Module, expected: torch.Tensor, actual: torch.Tensor) -> d
     return {
         "difference": difference.largest,
         "tolerance": ALLOWANCE * difference.tolerance,
+        "notes": {},
     }
 
 
@@ -151,7 +152,7 @@ def main() -> None:
     request = json.load(sys.stdin)
     with tempfile.TemporaryDirectory(prefix="mlir-npu-bench-") as folder:
         if request["case"]["kind"] != "time":  # times do not depend on what is in its cache
-            os.environ["TORCHINDUCTOR_CACHE_DIR"] = f"{folder}/inductor"
+            os.environ["TORCHINDUCTOR_CACHE_DIR"] = f"{folder}/cache"
         with torch.no_grad():
             outcome = run(request, Path(folder))
     Path(sys.argv[1]).write_text(json.dumps(outcome))

@@ -284,6 +284,18 @@ def test_one_case_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert capsys.readouterr().out in printed
 
 
+@pytest.mark.parametrize(("kind", "engine"), [("compile", "mlir_npu"), ("memory", "eager")])
+def test_a_case_that_takes_fresh_processes(kind: str, engine: str, document: dict) -> None:
+    case = suites.overhead_cases(1, True)[0]
+    case = dataclasses.replace(case, kind=kind, suite=kind, engines=(engine, "openvino"))
+    record = run_case(case, QUICK, absent={"openvino": "not installed"})
+    document["records"] = [record]
+    results.check(document)
+    assert list(record["engines"]) == [engine]
+    assert results.problems(document) == []
+    assert len(list(tables(document))) == 1
+
+
 def test_a_process_that_dies_is_a_record() -> None:
     case = dataclasses.replace(suites.overhead_cases(1, True)[0], layer=None, network="none such")
     record = run_case(case, QUICK, absent={})
