@@ -61,13 +61,11 @@ def show(document: dict, console: Console) -> int:
     for table in tables(document):
         console.print(table)
     described = document["machine"]
-    peaks = ", ".join(
-        f"{peak:.1f} GFLOP/s on {threads} thread(s)"
-        for threads, peak in results.best_peaks(document).items()
-    )
-    copy = max((r.get("copy_gbps", 0.0) for r in document["records"]), default=0.0)
-    console.print(f"{described['cpu']}, {described['cores']} cores; FMA peak {peaks or 'unknown'}")
-    console.print(f"copies: {copy:.1f} GB/s read and written")
+    console.print(f"{described['cpu']}, {described['cores']} cores")
+    for threads, peak in results.best_peaks(document).items():
+        console.print(f"FMA peak on {threads} thread(s): {peak:.1f} GFLOP/s")
+    if copies := [r["copy_gbps"] for r in document["records"] if "copy_gbps" in r]:
+        console.print(f"copies: {max(copies):.1f} GB/s read and written")
     console.print(", ".join(f"{k} {v}" for k, v in described["versions"].items()))
     for name, reason in document["absent"].items():
         console.print(f"[yellow]absent[/yellow]: {name}: {reason}", soft_wrap=True)
