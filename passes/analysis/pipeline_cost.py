@@ -6,7 +6,8 @@ two buffers the units work at the same time, and the kernel takes as long as the
 
 * compute: the first loads, all matrix and vector cycles, the last drain and store. Two accumulators
   let the vector unit drain one while the matrix unit fills the other.
-* dma in: all loads, then what is left to do with the last one.
+* dma in: all loads, then what is left to do with the last one. What only the epilogue reads comes
+  last, while the root computes.
 * dma out: what comes before the first store, then all stores.
 
 A load in an outer loop holds back the loads of the inner loops once each time (`_stalls`). A store
@@ -39,14 +40,16 @@ class TileWork:
     """What does not depend on the order of loops; arrays with one entry per tile.
 
     trips: iterations of every loop. matrix, vector: cycles of all iterations of the reduction loops
-    for one tile of the parallel loops; last_step: those of the last iteration. moves: cycles of one
-    move of each operand, 0 if it is not moved. sizes: bytes of one buffer of each operand.
+    for one tile of the parallel loops; last_step: those of the last iteration, of which epilogue
+    come after the root. moves: cycles of one move of each operand, 0 if it is not moved. sizes:
+    bytes of one buffer of each operand.
     """
 
     trips: np.ndarray
     matrix: np.ndarray
     vector: np.ndarray
     last_step: np.ndarray
+    epilogue: np.ndarray
     moves: tuple[np.ndarray, ...]
     sizes: tuple[np.ndarray, ...]
 
@@ -57,6 +60,7 @@ class TileWork:
             self.matrix[rows],
             self.vector[rows],
             self.last_step[rows],
+            self.epilogue[rows],
             tuple(move[rows] for move in self.moves),
             tuple(size[rows] for size in self.sizes),
         )
@@ -77,7 +81,7 @@ def tile_work(shape: KernelShape, tiles: np.ndarray, target: Target) -> TileWork
     trips = np.array(shape.extents, dtype=np.int64) // tiles
     zeros = np.zeros(len(tiles), dtype=np.int64)
     on_unit = {"matrix": zeros, "vector": zeros}
-    last_step = zeros
+    steps_of = []
     for access in shape.accesses:
         if access.space == "acc":
             cells = accumulator_fill_cycles(elements(access, tiles), target.matrix)
@@ -87,13 +91,14 @@ def tile_work(shape: KernelShape, tiles: np.ndarray, target: Target) -> TileWork
         steps = product(trips, [i for i in compute.loops if shape.loops[i].reduction])
         unit = "matrix" if compute.unit == "matrix" else "vector"
         on_unit[unit] = on_unit[unit] + once * steps
-        last_step = last_step + once
+        steps_of.append(once)
     alignments = {"sram": target.sram.alignment, "acc": target.acc.alignment}
     return TileWork(
         trips,
         on_unit["matrix"],
         on_unit["vector"],
-        last_step,
+        sum(steps_of, zeros),
+        sum(steps_of[1:], zeros),
         tuple(
             move_cycles(moved_bytes(shape, access, tiles), target.dma) if access.moved else zeros
             for access in shape.accesses
@@ -179,11 +184,12 @@ def pipelined_cycles(
     else:
         compute = busy.matrix + busy.vector
     stalls = _stalls(shape, work, counts, compute)
+    late = _late_loads(shape, work, counts)
     one_tile = work.matrix + work.vector
     ends = (
         first_load + compute + stalls + store,
         first_load + _in_flight(busy, one_tile + store),
-        busy.dma_in + work.last_step + store,
+        busy.dma_in + np.maximum(work.last_step - late, work.epilogue) + store,
         first_load + one_tile + busy.dma_out,
     )
     return np.max(ends, axis=0)
@@ -198,6 +204,18 @@ def _first_load(shape, work: TileWork, counts, channels: int) -> np.ndarray:
             at_once = reduced or not shape.reductions
             total = total + np.where(at_once | (count == 1), move, 0)
     return ceil_divide(total, channels)
+
+
+def _late_loads(shape, work: TileWork, counts) -> np.ndarray:
+    """Loads of the last tile that follow those of its root, which then computes meanwhile."""
+    tiles = product(work.trips, shape.parallel)
+    steps = product(work.trips, shape.reductions)
+    total = np.zeros_like(work.matrix)
+    for access, move, count in zip(shape.accesses, work.moves, counts):
+        reduced = any(access.depends_on(loop) for loop in shape.reductions)
+        if shape.reductions and not reduced and not access.written:
+            total = total + np.where((steps == 1) & (count == tiles) & (count > 1), move, 0)
+    return total
 
 
 def _stores(shape, work: TileWork) -> np.ndarray:

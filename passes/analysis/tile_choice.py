@@ -2,8 +2,8 @@
 
 Pure Python and NumPy, no IR. The candidates are the products of the divisors of the loops, with
 every order of the tile loops and one or two buffers, so the search is exhaustive and has no order
-to get wrong. Vectors stay full unless nothing fits otherwise. What would be taken with unlimited
-memory tells whether a memory bound the choice; if none did, the busiest unit does.
+to get wrong. A tile may fill a part of a vector: the cost says what that loses. What would be taken
+with unlimited memory tells whether a memory bound the choice; if none did, the busiest unit does.
 
 On a target with caches there are no orders and buffers, and a tile need not fit (`cached_tiles`).
 """
@@ -67,11 +67,10 @@ def choose_tile(shape: KernelShape, target: Target, mode: str = "pipelined") -> 
         largest = np.array([[loop.tiles()[-1] for loop in shape.loops]], dtype=np.int64)
         found = _search(shape, largest.reshape(1, -1), target, "serial")
         return replace(found.any, bound="nothing: untiled")
-    for any_size in (False, True):
-        found = _search(shape, all_tiles(shape, any_size=any_size), target, mode)
-        if found.fits is not None:
-            return replace(found.fits, bound=_bound(shape, found, target))
-    raise _does_not_fit(shape, target)
+    found = _search(shape, all_tiles(shape, any_size=True), target, mode)
+    if found.fits is None:
+        raise _does_not_fit(shape, target)
+    return replace(found.fits, bound=_bound(shape, found, target))
 
 
 @dataclass(frozen=True)

@@ -180,11 +180,30 @@ def test_untiled_leaves_everything_whole_whatever_it_needs():
     assert choose_tile(grouped, EDGE, "untiled").tile[0] == 1
 
 
-def test_vectors_are_broken_when_nothing_else_fits():
+def test_a_part_of_a_vector_is_a_tile_like_any_other():
     loops = (Loop("i", 4096, granule=64),)
     access = Access("in", (((0, 1),),), 4)
     shape = KernelShape(loops, (access,))
     assert choose_tile(shape, with_memory(EDGE, 128), "serial").tile == (32,)
+
+
+def test_a_few_channels_of_a_whole_image_load_no_row_twice():
+    """A depthwise convolution of 32 channels, half of the lanes: rows or columns would overlap."""
+    extents = {"n": 2, "y": 37, "x": 29, "c": 32, "r": 3, "s": 3}
+    loops = tuple(
+        Loop(name, n, reduction=name in "rs", granule=64 if name == "c" else 1)
+        for name, n in extents.items()
+    )
+    y, x = ((1, 1), (4, 1)), ((2, 1), (5, 1))
+    accesses = (
+        Access("image", (((0, 1),), y, x, ((3, 1),)), 4, image=((0, 2), (1, 37), (1, 29), (0, 32))),
+        Access("weights", (((4, 1),), ((5, 1),), ((3, 1),)), 4),
+        Access("sum", tuple(((i, 1),) for i in range(4)), 4, "acc", moved=False),
+        Access("result", tuple(((i, 1),) for i in range(4)), 4, written=True),
+    )
+    computes = (Compute("window", tuple(range(6))), Compute("vector", tuple(range(4)), 0))
+    choice = choose_tile(KernelShape(loops, accesses, computes=computes), EDGE)
+    assert choice.tile[1:3] == (37, 29) and choice.tile[3] < 32
 
 
 def test_too_small_a_memory_is_refused_with_numbers():
