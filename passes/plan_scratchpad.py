@@ -4,14 +4,16 @@ Buffers whose lives do not meet share memory (`analysis/memory_plan.py`); the pl
 independent verifier and against the target's capacity, unless the scratchpad is a cache or the
 kernel is untiled on purpose. The sram part of the scratchpad comes first, the acc part behind it.
 All kernels take a scratchpad of the same size, the largest, so that their callers pass one block
-on; `npu.memory` records what each one uses.
+on; `npu.memory` records the bytes that each one uses, and where its acc part starts. A view of acc
+at offset o is at address o - acc_start of acc.
 
 Before:
     func.func private @k(%x: memref<64xf32>) attributes {npu.kernel = "eltwise"} {
       %a = memref.alloc() : memref<64xf32, #npu.space<"sram">> ... }
 After:
     func.func private @k(%x: memref<64xf32>, %scratch: memref<256xi8> {npu.role = "scratch"})
-        attributes {npu.kernel = "eltwise", npu.memory = {acc_bytes = 0, sram_bytes = 256}} {
+        attributes {npu.kernel = "eltwise", npu.memory = {
+            acc_bytes = 0, acc_start = 256, sram_bytes = 256}} {
       %s = memref.memory_space_cast %scratch : memref<256xi8> to memref<256xi8, #npu.space<"sram">>
       %a = memref.view %s[%c0][] : ... to memref<64xf32, #npu.space<"sram">> ... }
 """
@@ -121,8 +123,9 @@ def _place(kernel: ir.Operation, plan: dict[str, _Placed], size: int) -> None:
                 views += view_all(placed.allocations, in_space.result, offsets)
     replace_allocations([op for placed in plan.values() for op in placed.allocations], views)
     i64 = ir.IntegerType.get_signless(64)
-    used = {f"{space}_bytes": ir.IntegerAttr.get(i64, plan[space].bytes) for space in plan}
-    kernel.attributes[MEMORY] = ir.DictAttr.get(used)
+    used = {f"{space}_bytes": plan[space].bytes for space in plan} | {"acc_start": starts[ACC]}
+    entries = {name: ir.IntegerAttr.get(i64, value) for name, value in used.items()}
+    kernel.attributes[MEMORY] = ir.DictAttr.get(entries)
 
 
 def view_all(allocations, memory: ir.Value, offsets) -> list[ir.Value]:

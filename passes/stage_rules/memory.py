@@ -1,12 +1,13 @@
-"""Where buffers live: placed, disjoint while they are live, within the memories."""
+"""Where buffers live: placed, aligned, disjoint while they are live, within the memories."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from mlir_npu.dialect.attributes import ACC, SRAM, space_of
+from mlir_npu.dialect.attributes import ACC, SPACES, SRAM, space_of
 from mlir_npu.dialect.bindings import ir
-from mlir_npu.dialect.target import Target, target_of
+from mlir_npu.dialect.target import target_of
 from mlir_npu.passes.analysis import memory_plan
 from mlir_npu.passes.choose_tiles import is_untiled
 from mlir_npu.passes.kernels.liveness import Steps
@@ -20,7 +21,26 @@ from mlir_npu.passes.kernels.walk import (
     string,
     symbol,
 )
+from mlir_npu.passes.plan_scratchpad import MEMORY, bytes_of
 from mlir_npu.passes.stage_rules import Violation
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The bytes of the scratchpad that stand for one memory of a kernel."""
+
+    start: int
+    bytes: int
+    alignment: int
+
+
+def memories_are_known(module: ir.Operation) -> Iterator[Violation]:
+    for function in functions(module):
+        for op in nested(function):
+            for value in op.results:
+                if isinstance(value.type, ir.MemRefType) and space_of(value.type) not in SPACES:
+                    memories = ", ".join(SPACES)
+                    yield op, f"{value.type} is in none of the memories {memories}"
 
 
 def nothing_is_allocated(module: ir.Operation) -> Iterator[Violation]:
@@ -40,8 +60,8 @@ def placed_buffers_are_disjoint(module: ir.Operation) -> Iterator[Violation]:
     """Read offsets and lives back from the IR and check them, per function and memory."""
     for function in functions(module):
         steps = Steps(function)
-        views = nested(function, "memref.view")
-        for space in {space_of(view.results[0].type) for view in views}:
+        views = [op for op in nested(function, "memref.view") if _offset(op) is not None]
+        for space in dict.fromkeys(space_of(view.results[0].type) for view in views):
             own = [view for view in views if space_of(view.results[0].type) == space]
             requests = [_request(i, view, steps) for i, view in enumerate(own)]
             offsets = {r.name: _offset(view) for r, view in zip(requests, own)}
@@ -51,24 +71,59 @@ def placed_buffers_are_disjoint(module: ir.Operation) -> Iterator[Violation]:
 
 
 def _request(number: int, view: ir.Operation, steps: Steps) -> memory_plan.Request:
-    type_ = ir.MemRefType(view.results[0].type)
-    size = max(1, type_.element_type.width // 8)
-    for extent in type_.shape:
-        size *= extent
-    first, last = steps.use(view)
-    return memory_plan.Request(f"{number}: {type_}", size, first, last)
+    name = f"{number}: {view.results[0].type}"
+    return memory_plan.Request(name, bytes_of(view), *steps.use(view))
 
 
-def _offset(view: ir.Operation) -> int:
-    return ir.IntegerAttr(constant_of(view.operands[1])).value
+def _offset(view: ir.Operation) -> int | None:
+    constant = constant_of(view.operands[1])
+    return None if constant is None else ir.IntegerAttr(constant).value
 
 
 def scratch_fits(module: ir.Operation) -> Iterator[Violation]:
-    target: Target = target_of(module)
+    """The parts for sram and acc: apart, within the memories, around all buffers of the kernel."""
+    target = target_of(module)
+    memories = {SRAM: target.sram, ACC: target.acc}
     for kernel in kernels(module):
-        used = ir.DictAttr(kernel.attributes["npu.memory"])
-        for space, memory in ((SRAM, target.sram), (ACC, target.acc)):
-            needed = ir.IntegerAttr(used[f"{space}_bytes"]).value
+        used = _used(kernel)
+        if isinstance(used, str):
+            yield kernel, used
+            continue
+        for space, memory in memories.items():
+            needed = used[f"{space}_bytes"]
             if needed > memory.bytes and not (target.cached or is_untiled(kernel)):
                 kind = string(kernel, KERNEL)
                 yield kernel, f"{kind} kernel needs {needed} of {memory.bytes} bytes of {space}"
+        if used["acc_bytes"] and used["acc_start"] < used["sram_bytes"]:
+            start, end = used["acc_start"], used["sram_bytes"]
+            yield kernel, f"acc starts at byte {start}, before the {end} bytes of sram end"
+        starts = {SRAM: 0, ACC: used["acc_start"]}
+        for view in nested(kernel, "memref.view"):
+            space = space_of(view.results[0].type)
+            if space in memories:
+                size, alignment = used[f"{space}_bytes"], memories[space].alignment
+                yield from _misplaced(view, space, _Part(starts[space], size, alignment))
+
+
+def _used(kernel: ir.Operation) -> dict[str, int] | str:
+    """What `npu.memory` of a kernel says, or what is wrong with it."""
+    wanted = ("sram_bytes", "acc_bytes", "acc_start")
+    attribute = kernel.attributes[MEMORY] if MEMORY in kernel.attributes else None
+    given = {n.name: n.attr for n in attribute} if isinstance(attribute, ir.DictAttr) else {}
+    for name in wanted:
+        if not isinstance(given.get(name), ir.IntegerAttr) or given[name].value < 0:
+            return f"kernel '{symbol(kernel)}' has no '{name}' of at least 0 in {MEMORY}"
+    return {name: given[name].value for name in wanted}
+
+
+def _misplaced(view: ir.Operation, space: str, part: _Part) -> Iterator[Violation]:
+    offset, type_ = _offset(view), view.results[0].type
+    if offset is None:
+        yield view, f"{type_} has no constant offset"
+        return
+    first = offset - part.start
+    last = first + bytes_of(view)
+    if first < 0 or last > part.bytes:
+        yield view, f"{type_} is at bytes {first} to {last} of the {part.bytes} bytes of {space}"
+    if first % part.alignment:
+        yield view, f"{type_} is at byte {first} of {space}, no multiple of {part.alignment}"

@@ -8,31 +8,57 @@ from mlir_npu.dialect.attributes import DRAM, TokenType, space_of
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.dialect.target import target_of
 from mlir_npu.passes.kernels.describe import is_linalg
-from mlir_npu.passes.kernels.walk import functions, kernels, nested, symbol
+from mlir_npu.passes.kernels.walk import (
+    argument_roles,
+    entry,
+    functions,
+    kernels,
+    nested,
+    symbol,
+)
+from mlir_npu.passes.plan_scratchpad import SCRATCH
 from mlir_npu.passes.split_dma import dims_of_move
 from mlir_npu.passes.stage_rules import Violation
 
-TAKES_TOKENS = ("npu.dma_wait", "scf.for", "scf.yield")
-DRAM_ACCESS = ("memref.load", "memref.store", "memref.copy", "linalg.generic")
-COMPUTE = {
-    "npu.fill", "npu.conv2d", "npu.depthwise_conv2d", "npu.matmul", "npu.batch_matmul",
-    "npu.pool2d", "npu.reduce", "npu.eltwise", "npu.drain", "npu.winograd_input",
-    "npu.winograd_output",
+TAKES_TOKENS = ("npu.dma_wait", "npu.dma_join", "scf.for", "scf.yield")
+ACCESS = ("memref.load", "memref.store", "memref.copy")
+# What may have a buffer in dram as an operand: moves, views of it, and what hands it on.
+REFERS_TO_DRAM = {
+    "npu.dma_start", "memref.subview", "memref.cast", "memref.view", "memref.dim",
+    "memref.collapse_shape", "memref.expand_shape", "memref.reinterpret_cast",
+    "memref.memory_space_cast", "memref.extract_strided_metadata", "scf.for", "scf.yield",
+    "arith.select", "func.return",
 }  # fmt: skip
 
 
 def dram_is_reached_by_dma_only(module: ir.Operation) -> Iterator[Violation]:
     for function in functions(module):
         for op in nested(function):
-            if is_linalg(op) or op.name in DRAM_ACCESS:
+            if is_linalg(op) or op.name in ACCESS:
                 yield op, f"'{op.name}' is left"
     for kernel in kernels(module):
-        for op in nested(kernel, "memref.alloc"):
-            if space_of(op.results[0].type) == DRAM:
+        for op in nested(kernel):
+            if is_linalg(op) or op.name in ACCESS:
+                continue
+            if op.name == "memref.alloc" and space_of(op.results[0].type) == DRAM:
                 yield op, f"kernel '{symbol(kernel)}' allocates {op.results[0].type} in dram"
-        for op in nested(kernel, *COMPUTE):
-            if any(space_of(value.type) == DRAM for value in op.operands):
+            elif op.name not in REFERS_TO_DRAM and _reads_or_writes_dram(op):
                 yield op, f"'{op.name}' touches dram"
+
+
+def _reads_or_writes_dram(op: ir.Operation) -> bool:
+    types = [value.type for value in op.operands if isinstance(value.type, ir.MemRefType)]
+    return any(space_of(type_) == DRAM for type_ in types)
+
+
+def only_the_scratchpad_is_on_chip(module: ir.Operation) -> Iterator[Violation]:
+    """Where sram is no cache of dram, a cast does not bring dram on chip."""
+    target = target_of(module)
+    for kernel in () if target.cached else kernels(module):
+        arguments = dict(zip(entry(kernel).arguments, argument_roles(kernel)))
+        for op in nested(kernel, "memref.memory_space_cast"):
+            if arguments.get(op.operands[0]) != SCRATCH:
+                yield op, f"{op.operands[0].type} is no scratchpad, yet cast to {op.results[0].type}"
 
 
 def tokens_are_waited_once(module: ir.Operation) -> Iterator[Violation]:

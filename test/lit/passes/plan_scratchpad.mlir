@@ -7,7 +7,7 @@
 // Three buffers, of which the first and the last never live together; acc stands behind sram.
 // CHECK-LABEL: func.func private @kernel
 // CHECK-SAME: %arg2: memref<576xi8> {npu.role = "scratch"}
-// CHECK-SAME: npu.memory = {acc_bytes = 32 : i64, sram_bytes = 512 : i64}
+// CHECK-SAME: npu.memory = {acc_bytes = 32 : i64, acc_start = 512 : i64, sram_bytes = 512 : i64}
 // CHECK: %[[SRAM:.*]] = memref.memory_space_cast %arg2 : memref<576xi8> to memref<576xi8, #npu.space<"sram">>
 // CHECK: %[[ZERO:.*]] = arith.constant 0 : index
 // CHECK: %[[FIRST:.*]] = memref.view %[[SRAM]][%[[ZERO]]][] {{.*}} to memref<64xf32, #npu.space<"sram">>

@@ -173,7 +173,7 @@ def test_moves_have_the_rank_of_the_engine():
 
 
 PLACED = """func.func private @k(%scratch: memref<256xi8> {{npu.role = "scratch"}}) attributes {{
-    npu.kernel = "eltwise", npu.memory = {{sram_bytes = 128 : i64, acc_bytes = 0 : i64}}}} {{
+    npu.kernel = "eltwise", npu.memory = {{sram_bytes = 128 : i64, acc_bytes = 0 : i64, acc_start = 128 : i64}}}} {{
   %m = memref.memory_space_cast %scratch : memref<256xi8> to memref<256xi8, #npu.space<"sram">>
   %c0 = arith.constant 0 : index
   %c1 = arith.constant {second} : index
@@ -196,7 +196,7 @@ def test_buffers_that_never_live_together_may_share():
 
 
 def test_live_buffers_must_be_disjoint():
-    (message,) = violations(PLACED.format(second=32, sram=SRAM, between="", after=USE), "allocate", "edge")
+    (message,) = violations(PLACED.format(second=0, sram=SRAM, between="", after=USE), "allocate", "edge")
     assert message.startswith("sram of 'k':") and "overlap while both are live" in message
 
 
@@ -219,8 +219,67 @@ def test_allocated_functions_take_their_memory_last():
 
 
 def test_memory_must_not_exceed_the_target():
-    text = PLACED.format(second=64, sram=SRAM, between="", after="").replace("128 : i64", "300 : i64")
+    text = PLACED.format(second=128, sram=SRAM, between="", after="").replace("128 : i64", "300 : i64")
     assert violations(text, "allocate", "nano") == ["eltwise kernel needs 300 of 256 bytes of sram"]
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        (96, f"{SRAM} is at byte 96 of sram, no multiple of 64"),
+        (192, f"{SRAM} is at bytes 192 to 256 of the 128 bytes of sram"),
+    ],
+)
+def test_every_buffer_is_aligned_and_within_its_memory(second, message):
+    text = PLACED.format(second=second, sram=SRAM, between="", after="")
+    assert message in violations(text, "allocate", "edge")
+
+
+def test_acc_stands_behind_sram_in_the_scratchpad():
+    text = PLACED.format(second=64, sram=SRAM, between="", after="")
+    acc = text.replace("acc_bytes = 0", "acc_bytes = 64").replace('"sram"', '"acc"')
+    first = "is at bytes -128 to -64 of the 64 bytes of acc"
+    assert first in violations(acc, "allocate", "edge")[0]
+    (message,) = violations(
+        text.replace("acc_bytes = 0", "acc_bytes = 64").replace("acc_start = 128", "acc_start = 64"),
+        "allocate",
+        "edge",
+    )
+    assert message == "acc starts at byte 64, before the 128 bytes of sram end"
+    (message,) = violations(text.replace("acc_start", "begin"), "allocate", "edge")
+    assert message == "kernel 'k' has no 'acc_start' of at least 0 in npu.memory"
+
+
+def test_a_buffer_without_a_constant_offset_has_no_place():
+    text = PLACED.format(second=64, sram=SRAM, between="", after="")
+    text = text.replace("(%scratch", "(%n: index, %scratch").replace("view %m[%c1]", "view %m[%n]")
+    assert violations(text, "allocate", "edge") == [f"{SRAM} has no constant offset"]
+
+
+@pytest.mark.parametrize(
+    ("op", "message"),
+    [
+        ("memref.copy %x, %x : memref<4xf32> to memref<4xf32>", "'memref.copy' is left"),
+        ("%l = memref.load %x[%c0] : memref<4xf32>", "'memref.load' is left"),
+        ("%l = vector.load %x[%c0] : memref<4xf32>, vector<4xf32>", "'vector.load' touches dram"),
+        (
+            'func.call @k(%x, %scratch) : (memref<4xf32>, memref<256xi8>) -> ()',
+            "'func.call' touches dram",
+        ),
+        (
+            'memref.memory_space_cast %x : memref<4xf32> to memref<4xf32, #npu.space<"sram">>',
+            'memref<4xf32> is no scratchpad, yet cast to memref<4xf32, #npu.space<"sram">>',
+        ),
+        (
+            'memref.memory_space_cast %m : memref<256xi8, #npu.space<"sram">> to memref<256xi8, 3>',
+            "memref<256xi8, 3> is in none of the memories dram, sram, acc",
+        ),
+    ],
+)
+def test_allocated_kernels_reach_dram_by_dma_only(op, message):
+    text = PLACED.format(second=64, sram=SRAM, between="", after=op)
+    text = text.replace("(%scratch", "(%x: memref<4xf32>, %scratch")
+    assert message in violations(text, "allocate", "edge")
 
 
 def test_host_parts_assert_nothing():
