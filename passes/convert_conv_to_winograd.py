@@ -3,8 +3,9 @@
 A convolution over m x m outputs at a time (m = 2 or 4, see `analysis/winograd.py`) becomes one
 generic `npu.op = "winograd_conv2d"` over its windows, and its weights are transformed once, with
 everything else that depends on parameters alone. It applies to targets whose vector unit does the
-work (`cached`), to stride 1, to extents that m divides, to prepared weights, and where the model of
-its cost says that it is faster. The result differs from the plain sum by rounding only.
+work (`cached`), to stride 1, to prepared weights, and where the model of its cost says that it is
+faster. Windows that reach beyond the output read zeros there, and their excess is cut off. The
+result differs from the plain sum by rounding only.
 
     r[n,ty,y,tx,x,k] += A[y,a] A[x,b] U[a,b,c,k] B[a,i] B[b,j] image[n, m ty + i, m tx + j, c]
 
@@ -21,6 +22,7 @@ After:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,15 +31,17 @@ from mlir_npu.dialect.bindings import arith, ir
 from mlir_npu.dialect.target import Target, target_of
 from mlir_npu.passes.analysis.register_tile import choose_channel_block
 from mlir_npu.passes.analysis.winograd import TAPS, Algorithm, Matrix, algorithm, choose_outputs
+from mlir_npu.passes.kernels.walk import constant_of
 from mlir_npu.passes.registry import register_pass
 from mlir_npu.passes.rewriting.dependence import is_prepared
 from mlir_npu.passes.rewriting.functions import region_blocks
 from mlir_npu.passes.rewriting.generics import build_generic, build_with_maps
-from mlir_npu.passes.rewriting.moves import pad_last
+from mlir_npu.passes.rewriting.moves import Slice, pad, pad_last, read_pad, slice_of
 from mlir_npu.passes.rewriting.packing import OP
 from mlir_npu.passes.rewriting.transposes import split_dimension, transposed
 from mlir_npu.passes.rewriting.values import (
     before,
+    defined_by,
     element_type,
     erase_unused,
     fill_scalar,
@@ -92,20 +96,47 @@ def _outputs(op: ir.Operation) -> int | None:
 def _convert(op: ir.Operation, method: Algorithm, target: Target) -> None:
     image, weights, init = op.operands
     m, (images, height, width, channels) = method.outputs, shape_of(init)
+    rows, columns = -(-height // m), -(-width // m)
     lanes = choose_channel_block(channels, target)
     blocked = (channels // lanes, lanes)
-    shape = (images, height // m, m, width // m, m, *blocked)
+    shape = (images, rows, m, columns, m, *blocked)
     with before(op):
         spread = _transformed(weights, method)
         packed = transposed(split_dimension(spread, 3, blocked), (0, 1, 3, 2, 4))
         into, back = _constant(method.input), _constant(method.output)
-        inputs = [pad_last(image), packed, into, into, back, back]
+        beyond = (0, rows * m - height, columns * m - width, 0)
+        inputs = [_extended(pad_last(image), beyond), packed, into, into, back, back]
         start = filled(shape, fill_scalar(init))
         kinds = ["parallel"] * PARALLEL + ["reduction"] * REDUCTION
         built = build_with_maps(inputs, [start], _maps(m), kinds, _product)
         built.attributes[OP] = ir.StringAttr.get(KIND)
         built.attributes["npu.outputs"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), m)
-        replace(op, [viewed(built.results[0], shape_of(init))])
+        covered = viewed(built.results[0], (images, rows * m, columns * m, channels))
+        replace(op, [_start_of(covered, shape_of(init))])
+
+
+def _extended(image: ir.Value, beyond: Sequence[int]) -> ir.Value:
+    """`image` with zeros behind its ends; one pad, where it is one already."""
+    if not any(beyond):
+        return image
+    made_by = defined_by(image, "tensor.pad")
+    known = read_pad(made_by) if made_by is not None else None
+    if known is not None and _is_zero(known.value):
+        high = [own + more for own, more in zip(known.high, beyond)]
+        return pad(made_by.operands[0], known.low, high, known.value)
+    zero = arith.ConstantOp(element_type(image), ir.FloatAttr.get(element_type(image), 0.0))
+    return pad(image, [0] * len(beyond), beyond, zero.result)
+
+
+def _is_zero(scalar: ir.Value) -> bool:
+    return ir.FloatAttr(constant_of(scalar)).value == 0
+
+
+def _start_of(value: ir.Value, sizes: Sequence[int]) -> ir.Value:
+    """The leading part of `value`."""
+    if shape_of(value) == tuple(sizes):
+        return value
+    return slice_of(value, Slice((0,) * len(sizes), tuple(sizes), (1,) * len(sizes)))
 
 
 def _product(scalars: list[ir.Value]) -> list[ir.Value]:

@@ -69,16 +69,16 @@ def choose_outputs(height: int, width: int, depth: int, channels: int, images: i
     if min(depth, channels) < FEWEST_CHANNELS:
         return None
     costs = {m: _cost(m, height, width, depth, channels, images) for m in POINTS}
-    plain = images * height * width * depth * channels * TAPS**2
-    possible = [m for m in costs if height % m == 0 and width % m == 0]
-    best = min(possible, key=costs.__getitem__, default=None)
-    return best if best is not None and costs[best] <= (1 - SAVING) * plain else None
+    best = min(costs, key=costs.__getitem__)
+    pixels = images * height * width
+    plain = TAPS**2 * depth * channels * (pixels + WEIGHT_COST)
+    return best if costs[best] <= (1 - SAVING) * plain else None
 
 
 def _cost(m: int, height: int, width: int, depth: int, channels: int, images: int) -> int:
     """Estimated time, in multiply-adds."""
     values = (m + 2) ** 2
-    windows = images * (height // m) * (width // m)
+    windows = images * -(-height // m) * -(-width // m)
     products = windows * values * depth * channels
     transforms = windows * values * (depth + channels) * TRANSFORM_COST
     return products + transforms + values * depth * channels * WEIGHT_COST

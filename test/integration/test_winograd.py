@@ -37,6 +37,8 @@ class Residual(nn.Module):
         (2, 16, 40, 14, 18, 1),  # windows of 2, channels that no vector divides
         (1, 64, 48, 12, 20, (2, 1)),
         (3, 24, 16, 14, 10, 0),
+        (2, 32, 32, 13, 27, 1),  # windows that reach beyond the output
+        (2, 24, 32, 17, 11, (0, 2)),
     ],
 )
 def test_layer(target, batch, depth, channels, height, width, padding, tmp_path):
@@ -53,6 +55,11 @@ def test_residual_block(threads):
     torch.manual_seed(0)
     x = torch.randn(2, 32, 28, 28)
     check_inference(Residual(32).eval(), x, options={"strict": True, "num_threads": threads})
+
+
+def test_residual_block_of_odd_size():
+    torch.manual_seed(0)
+    check_inference(Residual(32).eval(), torch.randn(1, 32, 27, 29), options={"strict": True})
 
 
 def test_channels_last():

@@ -25,7 +25,12 @@ func.func @main(%x: tensor<{n}x{h2}x{w2}x{c}xf32> {{npu.role = "input"}},
 
 @pytest.mark.parametrize(
     "n, h, w, c, k, start, outputs",
-    [(1, 16, 12, 16, 24, 0.0, 4), (3, 10, 14, 16, 16, 0.0, 2), (4, 8, 8, 20, 16, 1.5, 4)],
+    [
+        (1, 16, 12, 16, 24, 0.0, 4),
+        (2, 6, 10, 16, 24, 0.0, 2),
+        (3, 9, 11, 16, 16, 0.5, 4),
+        (4, 8, 8, 20, 16, 1.5, 4),
+    ],
 )
 def test_it_computes_the_convolution(n, h, w, c, k, start, outputs):
     text = TEXT.format(n=n, h=h, w=w, h2=h + 2, w2=w + 2, c=c, k=k, start=start)
