@@ -1,8 +1,9 @@
 """Decide tile, order and buffers of every kernel; write them down with bytes and what bound them.
 
 The decision is made by `analysis/tile_choice.py` from the loops and operands of the kernel and the
-module's `npu.target`; nothing is rewritten here. A kernel that already has a schedule keeps it. A
-kernel whose smallest tile exceeds a memory is an error with needed and available bytes.
+module's `npu.target`; nothing is rewritten here. A kernel that already has a schedule keeps it, if
+it is one for its loops. A kernel whose smallest tile exceeds a memory is an error with needed and
+available bytes.
 
 mode: `pipelined`; `serial`, with one buffer for everything; `untiled`, whole kernels as if memories
 were infinite, in which case the schedule says so and no later check holds it to the capacities. On
@@ -26,10 +27,10 @@ from mlir_npu.dialect.target import Target, target_of
 from mlir_npu.passes.analysis.footprint import KernelShape
 from mlir_npu.passes.analysis.tile_choice import MODES, Choice, DoesNotFit, choose_tile
 from mlir_npu.passes.kernels.describe import describe
+from mlir_npu.passes.kernels.schedule import SCHEDULE, check_against_loops, read_schedule
 from mlir_npu.passes.kernels.walk import kernels, string, symbol
 from mlir_npu.passes.registry import fail, register_pass
 
-SCHEDULE = "npu.schedule"
 UNTILED = "untiled"
 
 
@@ -45,6 +46,9 @@ class ChooseTilesOptions:
 @register_pass("choose-tiles", ChooseTilesOptions)
 def choose_tiles(module: ir.Operation, options: ChooseTilesOptions) -> None:
     todo = [kernel for kernel in kernels(module) if SCHEDULE not in kernel.attributes]
+    for kernel in kernels(module):
+        if SCHEDULE in kernel.attributes:
+            check_against_loops(kernel, read_schedule(kernel))
     if not todo:
         return
     target = target_of(module)

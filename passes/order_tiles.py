@@ -16,39 +16,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlir_npu.dialect.bindings import ir, scf
-from mlir_npu.passes.choose_tiles import SCHEDULE
-from mlir_npu.passes.kernels.walk import entry, integers, kernels, symbol, terminator
+from mlir_npu.passes.kernels.schedule import Schedule, read_schedule
+from mlir_npu.passes.kernels.walk import entry, integers, kernels, nested, terminator
 from mlir_npu.passes.pipelining.loop_chain import index
+from mlir_npu.passes.pipelining.rotate import SINGLE
 from mlir_npu.passes.registry import NoOptions, fail, register_pass
-
-ORDER = "order"
 
 
 @register_pass("order-tiles")
 def order_tiles(module: ir.Operation, options: NoOptions) -> None:
     for kernel in kernels(module):
-        schedule = ir.DictAttr(kernel.attributes[SCHEDULE]) if SCHEDULE in kernel.attributes else ()
-        if ORDER not in schedule:
+        schedule = read_schedule(kernel)
+        if schedule.order is None:
             continue
         for loop in [op.operation for op in entry(kernel).operations]:
             if loop.name == "scf.forall":
-                _nest(loop, _order_of_counters(kernel, schedule, loop))
+                _nest(loop, _order_of_counters(schedule, loop))
 
 
-def _order_of_counters(
-    kernel: ir.Operation, schedule: ir.DictAttr, loop: ir.Operation
-) -> list[int]:
+def _order_of_counters(schedule: Schedule, loop: ir.Operation) -> list[int]:
     """The counters of the loop, outermost first; it has one for every loop that is tiled."""
-    order = [int(i) for i in schedule[ORDER]]
-    tile = [int(size) for size in schedule["tile"]]
-    if sorted(order) != list(range(len(tile))):
-        name = symbol(kernel)
-        fail(kernel, f"schedule of '{name}': order {order} does not name {len(tile)} loops")
-    tiled = [i for i, size in enumerate(tile) if size]
+    tiled = [i for i, size in enumerate(schedule.tile) if size]
     trips = integers(loop, "staticUpperBound")
     if len(tiled) != len(trips):
         fail(loop, f"has {len(trips)} counters, its schedule tiles {len(tiled)} loops")
-    return [tiled.index(i) for i in order if i in tiled]
+    if any(SINGLE in op.attributes for op in nested(loop, "memref.alloc")):
+        fail(loop, "double-buffer has already passed over these tiles; run order-tiles before it")
+    return [tiled.index(i) for i in schedule.order if i in tiled]
 
 
 def _nest(loop: ir.Operation, order: Sequence[int]) -> None:

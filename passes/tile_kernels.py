@@ -16,13 +16,18 @@ After:
       scf.forall.in_parallel { tensor.parallel_insert_slice %t into %o[tile] } }
 """
 from mlir_npu.dialect.bindings import PassManager, ir, structured, transform
-from mlir_npu.passes.choose_tiles import SCHEDULE
 from mlir_npu.passes.kernels.describe import (
     KernelOps,
     kernel_ops,
     loop_extents,
     maps,
     reduction_loops,
+)
+from mlir_npu.passes.kernels.schedule import (
+    SCHEDULE,
+    TILE_LOOPS,
+    check_against_loops,
+    read_schedule,
 )
 from mlir_npu.passes.kernels.walk import kernels, nested, symbol
 from mlir_npu.passes.registry import NoOptions, fail, register_pass
@@ -34,22 +39,16 @@ CLEANUP = "any(canonicalize,cse)"
 @register_pass("tile-kernels")
 def tile_kernels(module: ir.Operation, options: NoOptions) -> None:
     for kernel in kernels(module):
-        if SCHEDULE not in kernel.attributes:
-            fail(kernel, f"kernel '{symbol(kernel)}' has no schedule; run choose-tiles first")
-        schedule = ir.DictAttr(kernel.attributes[SCHEDULE])
-        tile = [int(size) for size in schedule["tile"]]
-        split = schedule["reduction_tile"] if "reduction_tile" in schedule else ()
-        reduction = [int(size) for size in split]
-        if nested(kernel, "scf.forall", "scf.for") or not (any(tile) or any(reduction)):
+        schedule = read_schedule(kernel)
+        if nested(kernel, *TILE_LOOPS):
             continue
-        _tile(kernel, tile, reduction)
+        check_against_loops(kernel, schedule)
+        if any(schedule.tile) or any(schedule.reduction_tile):
+            _tile(kernel, list(schedule.tile), list(schedule.reduction_tile))
 
 
 def _tile(kernel: ir.Operation, tile: list[int], reduction: list[int]) -> None:
     ops = kernel_ops(kernel)
-    loops = maps(ops.last)[0].n_dims - len(reduction_loops(ops.last)) if ops else 0
-    if loops != len(tile):
-        fail(kernel, f"schedule of '{symbol(kernel)}' has {len(tile)} tile sizes for {loops} loops")
     tile = _whole_as_zero(kernel, ops.last, tile)
     sizes = _over_all_loops(ops.last, tile, reduction_loops(ops.last), [])
     splits = _over_all_loops(ops.root, [], reduction_loops(ops.root), reduction)
@@ -69,13 +68,6 @@ def _whole_as_zero(kernel: ir.Operation, last: ir.Operation, tile: list[int]) ->
     """The tile with 0 for whole loops, in the schedule too: a loop of one trip is not kept."""
     reduced, extents = reduction_loops(last), loop_extents(last)
     parallel = [extent for loop, extent in enumerate(extents) if loop not in reduced]
-    for loop, (size, extent) in enumerate(zip(tile, parallel)):
-        if size and extent % size:
-            fail(
-                kernel,
-                f"schedule of '{symbol(kernel)}': tile {size} does not divide the extent {extent} "
-                f"of loop {loop}",
-            )
     sizes = [0 if size == extent else size for size, extent in zip(tile, parallel)]
     if sizes != tile:
         schedule = ir.DictAttr(kernel.attributes[SCHEDULE])

@@ -57,8 +57,9 @@ def only_the_scratchpad_is_on_chip(module: ir.Operation) -> Iterator[Violation]:
     for kernel in () if target.cached else kernels(module):
         arguments = dict(zip(entry(kernel).arguments, argument_roles(kernel)))
         for op in nested(kernel, "memref.memory_space_cast"):
-            if arguments.get(op.operands[0]) != SCRATCH:
-                yield op, f"{op.operands[0].type} is no scratchpad, yet cast to {op.results[0].type}"
+            source, result = op.operands[0], op.results[0]
+            if arguments.get(source) != SCRATCH:
+                yield op, f"{source.type} is no scratchpad, yet cast to {result.type}"
 
 
 def tokens_are_waited_once(module: ir.Operation) -> Iterator[Violation]:

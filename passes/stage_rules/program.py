@@ -55,7 +55,7 @@ def kernels_are_scheduled(module: ir.Operation) -> Iterator[Violation]:
             continue
         schedule = ir.DictAttr(kernel.attributes[SCHEDULE])
         for name, memory in (("sram_bytes", target.sram), ("acc_bytes", target.acc)):
-            needed = ir.IntegerAttr(schedule[name]).value
+            needed = ir.IntegerAttr(schedule[name]).value if name in schedule else 0
             if needed > memory.bytes and not target.cached:
                 yield kernel, f"schedule needs {needed} of {memory.bytes} {name}"
 

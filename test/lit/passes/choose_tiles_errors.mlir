@@ -33,3 +33,14 @@ func.func private @upsample(%x: tensor<4xf32>) -> tensor<8xf32> attributes {npu.
   } -> tensor<8xf32>
   return %r : tensor<8xf32>
 }
+
+// -----
+
+// A schedule that is there already must be one for the loops.
+// expected-error @below {{schedule of 'given': tile 3 does not divide the extent 8 of loop 0}}
+func.func private @given(%x: tensor<4x8xf32>) -> tensor<8x4xf32>
+    attributes {npu.kernel = "copy", npu.schedule = {tile = array<i64: 3, 0>}} {
+  %e = tensor.empty() : tensor<8x4xf32>
+  %r = linalg.transpose ins(%x : tensor<4x8xf32>) outs(%e : tensor<8x4xf32>) permutation = [1, 0]
+  return %r : tensor<8x4xf32>
+}

@@ -27,3 +27,23 @@ func.func private @strided(%x: memref<7xf32>) attributes {npu.kernel = "eltwise"
   }
   return
 }
+
+// -----
+
+// expected-error @+1 {{kernel 'unscheduled' has no schedule; run choose-tiles first}}
+func.func private @unscheduled(%x: memref<7xf32>) attributes {npu.kernel = "eltwise"} {
+  scf.forall (%y) in (7) {
+  }
+  return
+}
+
+// -----
+
+func.func private @too_late(%x: memref<7xf32>) attributes {npu.kernel = "eltwise",
+    npu.schedule = {tile = array<i64: 1>, order = array<i64: 0>}} {
+  // expected-error @+1 {{double-buffer has already passed over these tiles; run order-tiles before it}}
+  scf.forall (%y) in (7) {
+    %a = memref.alloc() {npu.single_buffer = "stands in no loop"} : memref<4xf32, #npu.space<"sram">>
+  }
+  return
+}
