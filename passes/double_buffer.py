@@ -38,8 +38,8 @@ from mlir_npu.dialect.attributes import ACC, DRAM, SRAM, space_of
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.dialect.target import Target, target_of
 from mlir_npu.passes.analysis.memory_plan import align
-from mlir_npu.passes.choose_tiles import SCHEDULE
-from mlir_npu.passes.kernels.walk import definition, kernels, nested
+from mlir_npu.passes.kernels.schedule import read_schedule
+from mlir_npu.passes.kernels.walk import definition, kernels, nested, symbol
 from mlir_npu.passes.pipelining.rotate import (
     SINGLE,
     rotate_accumulator,
@@ -47,26 +47,22 @@ from mlir_npu.passes.pipelining.rotate import (
     rotate_store,
 )
 from mlir_npu.passes.plan_scratchpad import bytes_of
-from mlir_npu.passes.registry import NoOptions, register_pass
+from mlir_npu.passes.registry import NoOptions, fail, register_pass
 
 
 @register_pass("double-buffer")
 def double_buffer(module: ir.Operation, options: NoOptions) -> None:
     for kernel in kernels(module):
-        if _copies(kernel, "buffers") > 1 and not (target := target_of(module)).cached:
-            for move in nested(kernel, "npu.dma_start"):
-                _rotate_move(move, kernel, target)
-            if _copies(kernel, "acc_buffers") > 1:
-                for allocation in nested(kernel, "memref.alloc"):
-                    if space_of(allocation.results[0].type) == ACC:
-                        _rotate(allocation, allocation, rotate_accumulator, kernel, target)
-
-
-def _copies(kernel: ir.Operation, name: str) -> int:
-    if SCHEDULE not in kernel.attributes:
-        return 1
-    schedule = ir.DictAttr(kernel.attributes[SCHEDULE])
-    return ir.IntegerAttr(schedule[name]).value if name in schedule else 1
+        schedule = read_schedule(kernel)
+        if schedule.buffers == 1 or (target := target_of(module)).cached:
+            continue
+        if schedule.order is not None and nested(kernel, "scf.forall"):
+            fail(kernel, f"tiles of '{symbol(kernel)}' have no order yet; run order-tiles first")
+        for move in nested(kernel, "npu.dma_start"):
+            _rotate_move(move, kernel, target)
+        for allocation in nested(kernel, "memref.alloc") if schedule.acc_buffers > 1 else ():
+            if space_of(allocation.results[0].type) == ACC:
+                _rotate(allocation, allocation, rotate_accumulator, kernel, target)
 
 
 def _rotate_move(move: ir.Operation, kernel: ir.Operation, target: Target) -> None:
