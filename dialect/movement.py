@@ -7,6 +7,7 @@ from typing import Any
 from mlir_npu.dialect.attributes import ACC, DRAM, SRAM, DenseArrayAttr, TokenType
 from mlir_npu.dialect.base import TileOp, error
 from mlir_npu.dialect.bindings import ext, ir
+from mlir_npu.dialect.boxes import overlap
 from mlir_npu.dialect.checks import (
     DYNAMIC,
     check_extent,
@@ -87,9 +88,13 @@ class DmaStartOp(TileOp, name="dma_start", traits=[MoveEffects]):
         )
 
     def _check_apart(self) -> bool:
-        if self.source != self.target:
+        if self.source == self.target:
+            return error(self, f"source and target are the same buffer: {self.source.type}")
+        if not overlap(self.source, self.target):
             return True
-        return error(self, f"source and target are the same buffer: {self.source.type}")
+        return error(
+            self, f"source and target overlap in one buffer: {self.source.type}, {self.target.type}"
+        )
 
     def _check_permutation(self, rank: int) -> bool:
         order = list(self.permutation)

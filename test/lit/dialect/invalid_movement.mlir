@@ -231,3 +231,37 @@ func.func @no_move_of_something(%x: memref<4xf32>) {
   %0 = "npu.dma_none"(%x) : (memref<4xf32>) -> !npu.token
   return
 }
+
+// -----
+
+func.func @overlap(%x: memref<8x16xf32>) {
+  %a = memref.subview %x[0, 0] [4, 8] [1, 1] : memref<8x16xf32> to memref<4x8xf32, strided<[16, 1]>>
+  %b = memref.subview %x[3, 7] [4, 8] [1, 1] : memref<8x16xf32> to memref<4x8xf32, strided<[16, 1], offset: 55>>
+  // expected-error @below {{source and target overlap in one buffer: memref<4x8xf32, strided<[16, 1]>>, memref<4x8xf32, strided<[16, 1], offset: 55>>}}
+  %0 = "npu.dma_start"(%a, %b) {permutation = array<i64: 0, 1>} : (memref<4x8xf32, strided<[16, 1]>>, memref<4x8xf32, strided<[16, 1], offset: 55>>) -> !npu.token
+  return
+}
+
+// -----
+
+func.func @part_of_whole(%x: memref<8xf32>) {
+  %a = memref.subview %x[2] [6] [1] : memref<8xf32> to memref<6xf32, strided<[1], offset: 2>>
+  %b = memref.subview %a[1] [2] [2] : memref<6xf32, strided<[1], offset: 2>> to memref<2xf32, strided<[2], offset: 3>>
+  %c = memref.subview %x[4] [2] [1] : memref<8xf32> to memref<2xf32, strided<[1], offset: 4>>
+  // expected-error @below {{source and target overlap in one buffer}}
+  %0 = "npu.dma_start"(%b, %c) {permutation = array<i64: 0>} : (memref<2xf32, strided<[2], offset: 3>>, memref<2xf32, strided<[1], offset: 4>>) -> !npu.token
+  return
+}
+
+// -----
+
+// Boxes that interleave, side by side, or at offsets that are not known, are no error.
+func.func @apart(%x: memref<8x16xf32>, %i: index) {
+  %a = memref.subview %x[0, 0] [4, 4] [1, 2] : memref<8x16xf32> to memref<4x4xf32, strided<[16, 2]>>
+  %b = memref.subview %x[0, 1] [4, 4] [1, 2] : memref<8x16xf32> to memref<4x4xf32, strided<[16, 2], offset: 1>>
+  %0 = "npu.dma_start"(%a, %b) {permutation = array<i64: 0, 1>} : (memref<4x4xf32, strided<[16, 2]>>, memref<4x4xf32, strided<[16, 2], offset: 1>>) -> !npu.token
+  %c = memref.subview %x[%i, 0] [4, 4] [1, 2] : memref<8x16xf32> to memref<4x4xf32, strided<[16, 2], offset: ?>>
+  %1 = "npu.dma_start"(%a, %c) {permutation = array<i64: 0, 1>} : (memref<4x4xf32, strided<[16, 2]>>, memref<4x4xf32, strided<[16, 2], offset: ?>>) -> !npu.token
+  "npu.dma_wait"(%0, %1) : (!npu.token, !npu.token) -> ()
+  return
+}
