@@ -50,6 +50,18 @@ _SINGLE: dict[str, Callable[[ir.Operation, VectorUnit], None]] = {
     "npu.dma_start": emit_dma,
     "npu.winograd_input": emit_winograd_input,
 }
+# Ops whose body is fixed: vector arithmetic of one float type.
+_SUMS = frozenset(
+    {
+        "npu.conv2d",
+        "npu.matmul",
+        "npu.batch_matmul",
+        "npu.depthwise_conv2d",
+        "npu.pool2d",
+        "npu.winograd_input",
+        "npu.winograd_output",
+    }
+)
 _ORDERING = ("npu.dma_wait", "npu.barrier")
 
 
@@ -58,6 +70,9 @@ def convert_npu_to_vector(module: ir.Operation, options: NoOptions) -> None:
     if not _npu_ops(module):
         return
     unit = target_of(module).vector
+    for op in _npu_ops(module):
+        if op.name in _SUMS:
+            _check_types(op)
     for op in [o for o in _npu_ops(module) if o.name in _ORDERING]:
         op.erase()
     retire_tokens(module)
@@ -78,6 +93,19 @@ def _npu_ops(module: ir.Operation) -> list[ir.Operation]:
 
     module.walk(visit, ir.WalkOrder.PRE_ORDER)
     return found
+
+
+def _check_types(op: ir.Operation) -> None:
+    """The dialect has integers and wider accumulators, CPU code for them there is not."""
+    types = [o.type.element_type for o in op.operands if isinstance(o.type, ir.MemRefType)]
+    if isinstance(types[0], ir.FloatType) and len(set(types)) == 1:
+        return
+    held = ", ".join(str(type_) for type_ in types)
+    fail(
+        op,
+        f"'{op.name}' on operands of {held} has no CPU code; it needs one float type for all, "
+        "as in f32, f32, f32",
+    )
 
 
 def _convert_group(group: AccumulatorGroup, unit: VectorUnit) -> None:
