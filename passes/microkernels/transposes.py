@@ -34,7 +34,7 @@ def emit_transposed(operands: Sequence[Operand], dims: Sequence[Dim], unit: Vect
     merged = merge(order_by_stride(dims, TARGET))
     rows, columns = _unit(merged, TARGET), _unit(merged, SOURCE)
     outer = [d for d in merged if d not in (rows, columns)]
-    block = min(LARGEST_BLOCK, unit.lanes, *(_power_of_two(d.extent) for d in (rows, columns)))
+    block = _power_of_two(min(LARGEST_BLOCK, unit.lanes, rows.extent, columns.extent))
 
     def plane(cursor: Cursor) -> None:
         _emit_plane(operands, rows, columns, block, cursor)
@@ -116,4 +116,5 @@ def _unit(dims: Sequence[Dim], side: int) -> Dim | None:
 
 
 def _power_of_two(number: int) -> int:
+    """The largest power of two that is not above `number`."""
     return 1 << (number.bit_length() - 1)

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from jit import AVX2, AVX512, SSE, Function, memref_type
+from jit import AVX2, AVX512, SSE, Function, Unit, memref_type
 from reference import integers
 
 UNITS = pytest.mark.parametrize("unit", [AVX512, AVX2, SSE], ids=["avx512", "avx2", "sse"])
@@ -65,6 +65,14 @@ def test_relayout(shape, order, unit):
     source, target = memref_type(shape), memref_type(moved)
     Function(main(source, target, dma("x", source, "o", target, order)), unit)(x, o)
     np.testing.assert_array_equal(o, x.transpose(order))
+
+
+@pytest.mark.parametrize("lanes", [1, 3, 7, 12])
+def test_relayout_by_any_number_of_lanes(lanes):
+    x, o = integers(RNG, (17, 24)), np.full((24, 17), np.nan, np.float32)
+    source, target = memref_type((17, 24)), memref_type((24, 17))
+    Function(main(source, target, dma("x", source, "o", target, (1, 0))), Unit(lanes, 16))(x, o)
+    np.testing.assert_array_equal(o, x.T)
 
 
 @pytest.mark.parametrize("shape", [(1, 64, 49), (2, 3, 50), (1, 50, 3), (1, 40, 1)], ids=str)
