@@ -19,6 +19,7 @@ FORM = (
 )  # fmt: skip
 
 _TILE = "memref<10x10x16xf32, #sram>"
+_PART = "memref<10x10x16xf32, strided<[160, 16, 1]>, #sram>"
 _IMAGE = "memref<9x10x16xf32, strided<[512, 16, 1], offset: ?>>"
 RULES = (
     Bad("dma_start", "rank", ((_TILE, "memref<1x10x10x16xf32, #sram>"),)),
@@ -29,6 +30,9 @@ RULES = (
     Bad("dma_start", "memory of the target", ((_TILE, "memref<10x10x16xf32, #acc>"),)),
     Bad("dma_start", "two buffers", (("(%image, %tile", "(%tile, %tile"),
         (f"({_IMAGE}, {_TILE}", f"({_TILE}, {_TILE}"))),
+    Bad("dma_start", "apart in one buffer", (("%token =", f"%part = memref.cast %tile : {_TILE} to"
+        f" {_PART}\n  %token ="), ("(%image, %tile", "(%tile, %part"),
+        (f"({_IMAGE}, {_TILE}", f"({_TILE}, {_PART}"))),
     Bad("dma_start", "permutation", (("array<i64: 0, 1, 2>", "array<i64: 0, 2, 2>"),)),
     Bad("dma_start", "extents", ((", %top, %zero, %zero)", ")"),
         (",\n         index, index, index)", ")"),
