@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -18,7 +18,11 @@ from mlir_npu.dialect.bindings import ir
 from mlir_npu.dialect.host_cpu import describe_host_cpu
 
 ATTRIBUTE_NAME = "npu.target"
-LARGEST = 1 << 40
+
+
+def _up_to(most: int) -> int:
+    """A number from 1 to `most`, the largest that the compiler can honour."""
+    return field(metadata={"most": most})
 
 
 class TargetError(ValueError):
@@ -29,8 +33,8 @@ class TargetError(ValueError):
 class Memory:
     """One on-chip memory. bytes: capacity; alignment: of every buffer in it, in bytes."""
 
-    bytes: int
-    alignment: int
+    bytes: int = _up_to(1 << 40)
+    alignment: int = _up_to(1 << 20)
 
     def __post_init__(self):
         if self.alignment & (self.alignment - 1):
@@ -46,25 +50,25 @@ class Memory:
 class VectorUnit:
     """lanes: f32 elements per vector; registers: architectural vector registers."""
 
-    lanes: int
-    registers: int
+    lanes: int = _up_to(1 << 10)
+    registers: int = _up_to(1 << 10)
 
 
 @dataclass(frozen=True)
 class MacsPerCell:
     """Multiply-accumulates of one cell of the matrix unit per cycle, by type of the factors."""
 
-    f32: int
-    f16: int
-    i8: int
+    f32: int = _up_to(1 << 16)
+    f16: int = _up_to(1 << 16)
+    i8: int = _up_to(1 << 16)
 
 
 @dataclass(frozen=True)
 class MatrixUnit:
     """rows (input channels) x cols (output channels) cells, of `macs_per_cell` each."""
 
-    rows: int
-    cols: int
+    rows: int = _up_to(1 << 16)
+    cols: int = _up_to(1 << 16)
     macs_per_cell: MacsPerCell
 
     def rate(self, element_type: str) -> int:
@@ -80,10 +84,10 @@ class MatrixUnit:
 class Dma:
     """channels per direction; setup_cycles and max_rank of a move; bytes_per_cycle of a channel."""
 
-    channels: int
-    setup_cycles: int
-    bytes_per_cycle: int
-    max_rank: int
+    channels: int = _up_to(64)
+    setup_cycles: int = _up_to(1 << 20)
+    bytes_per_cycle: int = _up_to(1 << 20)
+    max_rank: int = _up_to(64)
 
 
 @dataclass(frozen=True)
@@ -93,8 +97,8 @@ class Target:
     name: str
     description: str
     cached: bool
-    cores: int
-    clock_hz: int
+    cores: int = _up_to(1 << 16)
+    clock_hz: int = _up_to(1 << 40)
     sram: Memory
     acc: Memory
     vector: VectorUnit
@@ -198,23 +202,29 @@ def _from_table(table: dict[str, Any], kind: type, origin: str, prefix: str) -> 
     missing = [key for key in known if key not in table]
     if missing:
         raise TargetError(f"{origin}: missing key '{prefix}{missing[0]}'")
-    values = {key: _value(table[key], hints[key], origin, prefix + key) for key in known}
+    values = {
+        one.name: _value(
+            table[one.name], hints[one.name], origin, prefix + one.name, one.metadata.get("most", 0)
+        )
+        for one in fields(kind)
+    }
     try:
         return kind(**values)
     except ValueError as error:
         raise TargetError(f"{origin}: {prefix}{error}") from None
 
 
-def _value(value: Any, kind: type, origin: str, key: str) -> Any:
+def _value(value: Any, kind: type, origin: str, key: str, most: int = 0) -> Any:
+    """`value` for `key`; a number of at most `most`."""
     if is_dataclass(kind):
         if not isinstance(value, dict):
             keys = ", ".join(field.name for field in fields(kind))
             raise TargetError(f"{origin}: '{key}' must be a table of {keys}, got {value!r}")
         return _from_table(value, kind, origin, key + ".")
     if kind is int:
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST:
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
             raise TargetError(
-                f"{origin}: '{key}' must be an integer in [1, {LARGEST}], got {value!r}"
+                f"{origin}: '{key}' must be an integer in [1, {most}], got {value!r}"
             )
         return value
     if not isinstance(value, kind):
