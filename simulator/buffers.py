@@ -8,8 +8,9 @@ from math import prod
 
 import numpy as np
 
-from mlir_npu.dialect.attributes import space_of
+from mlir_npu.dialect.attributes import SPACES, space_of
 from mlir_npu.dialect.bindings import ir
+from mlir_npu.simulator.errors import UnknownType
 
 DTYPES = {
     "f16": np.float16,
@@ -24,14 +25,24 @@ DTYPES = {
 POISON_BYTE = 0xFF  # NaN as any float
 
 
-class UnknownType(ValueError):
-    """An element type that NumPy does not have."""
-
-
 def dtype_of(element: ir.Type) -> np.dtype:
     if str(element) not in DTYPES:
         raise UnknownType(f"element type {element} is not one of {', '.join(DTYPES)}")
     return np.dtype(DTYPES[str(element)])
+
+
+def check_type(type_: ir.Type) -> None:
+    """Raises UnknownType unless there can be a whole buffer of this type."""
+    if not isinstance(type_, ir.MemRefType):
+        raise UnknownType(f"{type_} is no buffer of known rank")
+    if not type_.has_static_shape:
+        raise UnknownType(f"{type_} has extents that are not constant")
+    item = dtype_of(type_.element_type).itemsize
+    strides, offset = type_.get_strides_and_offset()
+    if offset or tuple(item * stride for stride in strides) != row_major(tuple(type_.shape), item):
+        raise UnknownType(f"{type_} is not row-major")
+    if space_of(type_) not in SPACES:
+        raise UnknownType(f"{type_} is in '{space_of(type_)}', not in {', '.join(SPACES)}")
 
 
 @dataclass(eq=False)
@@ -39,13 +50,14 @@ class Memory:
     """Bytes that do not overlap with those of another memory.
 
     data: uint8, None in timing runs; moves_in: for each byte, how often a move wrote the element
-    that begins there, None unless somebody counts.
+    that begins there, None unless somebody counts; constant: why nothing may write it, else empty.
     """
 
     name: str
     bytes: int
     data: np.ndarray | None = None
     moves_in: np.ndarray | None = None
+    constant: str = ""
 
     @classmethod
     def poisoned(cls, name: str, size: int, counted: bool = False) -> Memory:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from math import prod
 
 from mlir_npu.dialect.attributes import ACC, DRAM, SRAM, space_of
 from mlir_npu.dialect.bindings import ir
-from mlir_npu.dialect.target import Target
+from mlir_npu.dialect.target import MacsPerCell, Target
 from mlir_npu.passes.analysis.unit_cycles import (
     accumulator_fill_cycles,
     contraction_cycles,
@@ -19,9 +19,11 @@ from mlir_npu.passes.analysis.unit_cycles import (
 from mlir_npu.passes.analysis.winograd import Matrix
 from mlir_npu.passes.kernels.walk import integers
 from mlir_npu.passes.kernels.winograd import method_of
+from mlir_npu.simulator.errors import UnknownType
 
 MATRIX, VECTOR, DMA_IN, DMA_OUT = "matrix", "vector", "dma in", "dma out"
 UNITS = (MATRIX, VECTOR, DMA_IN, DMA_OUT)
+RATED = tuple(field.name for field in fields(MacsPerCell))  # element types
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,10 @@ class Cost:
 
 
 def compute_cost(op: ir.Operation, target: Target) -> Cost:
-    """The cost of a compute op."""
+    """The cost of a compute op. Raises UnknownType."""
+    for operand in op.operands:
+        if not ir.MemRefType(operand.type).has_static_shape:
+            raise UnknownType(f"{operand.type} has extents that are not constant")
     return _COSTS[op.name](op, target)
 
 
@@ -102,6 +107,11 @@ def _batch_matmul(op: ir.Operation, target: Target) -> Cost:
 def _contraction(op, target: Target, outputs, taps, depth, channels, text) -> Cost:
     unit = target.matrix
     element = str(ir.MemRefType(op.operands[0].type).element_type)
+    if element not in RATED:
+        raise UnknownType(
+            f"the matrix unit of '{target.name}' has no rate for factors of {element}, only for "
+            f"{', '.join(RATED)}"
+        )
     rate = unit.rate(element)
     cycles = contraction_cycles(outputs, taps, depth, channels, unit, rate)
     macs = outputs * taps * depth * channels

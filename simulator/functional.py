@@ -17,7 +17,14 @@ from mlir_npu.passes.kernels.walk import entry, functions, integers, string, sym
 from mlir_npu.simulator.buffers import Buffer, Memory
 from mlir_npu.simulator.compute import compute_function
 from mlir_npu.simulator.errors import SimulationError
-from mlir_npu.simulator.hazards import Access, Hazards, Token, compute_accesses
+from mlir_npu.simulator.hazards import (
+    Access,
+    Hazards,
+    Token,
+    check_overlap,
+    compute_accesses,
+    may_be_in_place,
+)
 from mlir_npu.simulator.moves import landing_of
 from mlir_npu.simulator.program import Program
 
@@ -77,12 +84,16 @@ class FunctionalMachine:
         empty = Buffer.whole(Memory("", 0), value.type)
         return Buffer.whole(Memory.poisoned("", empty.bytes), value.type, 0, value)
 
+    def check_place(self, op: ir.Operation, buffer: Buffer) -> None:
+        """Results do not depend on where a buffer is."""
+
     def move(self, op: ir.Operation) -> Callable[[Buffer, Buffer, Sequence[int]], Token]:
         order = integers(op, "permutation")
         pad = op.attributes["pad_value"].value if "pad_value" in op.attributes else None
 
         def start(source: Buffer, target: Buffer, low: Sequence[int]) -> Token:
             landing = landing_of(op, source, target, low, order)
+            check_overlap(op, (source, target), (False,))
             for buffer, writes in ((source, False), (target, True)):
                 for access in self._hazards.conflicts(buffer, writes):
                     self._deliver(access.token)
@@ -109,16 +120,21 @@ class FunctionalMachine:
 
     def compute(self, op: ir.Operation) -> Callable[[Sequence[Buffer]], None]:
         if op.name == "npu.barrier":
-            return lambda buffers: None
-        function = compute_function(op)
+            return self._barrier
+        function, in_place = compute_function(op), may_be_in_place(op)
 
         def compute(buffers: Sequence[Buffer]) -> None:
+            check_overlap(op, buffers, in_place)
             for buffer, writes in compute_accesses(buffers):
                 for access in self._hazards.conflicts(buffer, writes):
                     self._hazards.check_race(op, buffer, access)
             function([buffer.array() for buffer in buffers])
 
         return compute
+
+    def _barrier(self, buffers: Sequence[Buffer]) -> None:
+        for token in self._hazards.barrier():
+            self._deliver(token)
 
     def finish(self) -> None:
         """Raises SimulationError if a move was not waited for."""

@@ -18,11 +18,15 @@ from mlir_npu.simulator.errors import SimulationError, place
 
 @dataclass(eq=False)
 class Token:
-    """A move in flight. op: its dma_start, None for the token of no move."""
+    """A move in flight. op: its dma_start, None for the token of no move.
+
+    complete: known to be, by a wait or a barrier; waited: by a wait.
+    """
 
     op: ir.Operation | None
     source: Buffer | None = None
     target: Buffer | None = None
+    complete: bool = False
     waited: bool = False
     end: int = 0
 
@@ -39,13 +43,39 @@ class Access:
 
     @property
     def in_flight(self) -> bool:
-        return self.token is not None and not self.token.waited
+        return self.token is not None and not self.token.complete
 
 
 def compute_accesses(buffers: Sequence[Buffer]) -> list[tuple[Buffer, bool]]:
     """(buffer, whether it is written) of a compute op; the last operand is written."""
     *inputs, output = buffers
     return [*((buffer, False) for buffer in inputs), (output, True)]
+
+
+def check_written(op: ir.Operation, buffer: Buffer) -> None:
+    """Raises SimulationError if `op` must not write `buffer`."""
+    if buffer.memory.constant:
+        raise SimulationError(op, f"writes {buffer}, which is {buffer.memory.constant}")
+
+
+def check_overlap(op: ir.Operation, buffers: Sequence[Buffer], in_place: Sequence[bool]) -> None:
+    """Raises SimulationError if the last buffer, which `op` writes, shares bytes with another.
+
+    in_place: for each of the others, whether it may be the very same box.
+    """
+    *inputs, output = buffers
+    for buffer, allowed in zip(inputs, in_place):
+        same = (buffer.offset, buffer.strides) == (output.offset, output.strides)
+        if overlap(buffer, output) and not (allowed and same):
+            raise SimulationError(op, f"reads {buffer}, which overlaps with {output}, its output")
+
+
+def may_be_in_place(op: ir.Operation) -> list[bool]:
+    """For each input of a compute op, whether it may be the output too: element by element."""
+    if op.name not in ("npu.eltwise", "npu.drain"):
+        return [False] * (len(op.operands) - 1)
+    *inputs, output = [ir.AffineMapAttr(map_).value for map_ in op.attributes["indexing_maps"]]
+    return [map_ == output for map_ in inputs]
 
 
 class Hazards:
@@ -92,8 +122,15 @@ class Hazards:
             return
         if token.waited:
             raise SimulationError(op, f"waits a second time for the move of {place(token.op)}")
-        token.waited = True
+        token.waited = token.complete = True
         self._tokens.remove(token)
+
+    def barrier(self) -> list[Token]:
+        """Every move so far is complete; its token has still to be waited for."""
+        pending = [token for token in self._tokens if not token.complete]
+        for token in pending:
+            token.complete = True
+        return pending
 
     def finish(self) -> None:
         """The function ends: every move must have been waited for."""

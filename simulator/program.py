@@ -9,45 +9,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from math import prod
 
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.kernels.walk import called, entry, functions, integers, symbol
-from mlir_npu.simulator.buffers import Buffer, UnknownType
-from mlir_npu.simulator.errors import SimulationError
-from mlir_npu.simulator.indices import index_function
-from mlir_npu.simulator.views import (
-    DYNAMIC,
-    cast_function,
-    reshape_function,
-    subview_function,
-    view_function,
-)
+from mlir_npu.simulator.buffers import Buffer
+from mlir_npu.simulator.errors import SimulationError, faults_of
+from mlir_npu.simulator.machine import Machine
+from mlir_npu.simulator.steps import Budget, Frame, Step, Steps
+from mlir_npu.simulator.values import value_function
+from mlir_npu.simulator.views import DYNAMIC
 
-Frame = list
-Step = Callable[[Frame], None]
 ENDS = ("func.return", "scf.yield", "scf.forall.in_parallel")
-SAME_BUFFER = ("memref.memory_space_cast", "memref.cast")
-RESHAPES = ("memref.collapse_shape", "memref.expand_shape")
-
-
-class Machine(Protocol):
-    """What executes moves and compute. Each method prepares an op once."""
-
-    def allocate(self, op: ir.Operation) -> Buffer:
-        """The buffer of a memref.alloc or memref.get_global."""
-
-    def move(self, op: ir.Operation) -> Callable[[Buffer, Buffer, Sequence[int]], Any]:
-        """dma_start, as a function of source, target and `low` that returns a token."""
-
-    def no_move(self) -> Any:
-        """The token of dma_none."""
-
-    def wait(self, op: ir.Operation) -> Callable[[Sequence[Any]], None]:
-        """dma_wait, as a function of the tokens."""
-
-    def compute(self, op: ir.Operation) -> Callable[[Sequence[Buffer]], None]:
-        """Any other npu op, as a function of its buffers."""
 
 
 class Program:
@@ -57,12 +30,26 @@ class Program:
         self._functions = {symbol(f): f for f in functions(module)}
         self._compiled: dict[str, Callable[[Sequence[Buffer]], None]] = {}
         self._machine = machine
+        self._running: list[str] = []
+        self.budget = Budget()
 
     def run(self, name: str, arguments: Sequence[Buffer]) -> None:
-        """Call a function. Raises SimulationError."""
+        """Call a function of the module. Raises SimulationError."""
+        function = self._functions[name]
+        if name in self._running:
+            raise SimulationError(function, f"recursion: {' calls '.join([*self._running, name])}")
+        self._running.append(name)
         if name not in self._compiled:
-            self._compiled[name] = _Compiler(self, self._machine).function(self._functions[name])
+            with faults_of(function):
+                self._compiled[name] = _Compiler(self, self._machine).function(function)
         self._compiled[name](arguments)
+        self._running.pop()
+
+    def call(self, op: ir.Operation, arguments: Sequence[Buffer]) -> None:
+        """Execute a func.call. Raises SimulationError."""
+        if called(op) not in self._functions:
+            raise SimulationError(op, f"calls '{called(op)}', which has no body in this module")
+        self.run(called(op), arguments)
 
 
 class _Compiler:
@@ -84,23 +71,23 @@ class _Compiler:
             frame: Frame = [None] * len(self._slots)
             for parameter, argument in zip(parameters, arguments):
                 frame[parameter] = argument
-            for step in steps:
-                step(frame)
+            steps.run(frame)
 
         return run
 
     def _slot(self, value: ir.Value) -> int:
         return self._slots.setdefault(value, len(self._slots))
 
-    def _block(self, block: ir.Block) -> tuple[list[Step], list[int]]:
+    def _block(self, block: ir.Block) -> tuple[Steps, list[int]]:
         """The steps of a block, and the slots that its terminator yields."""
-        steps, yielded = [], []
+        steps, yielded = Steps(), []
         for child in block.operations:
             op = child.operation
             if op.name in ENDS:
                 yielded = [self._slot(value) for value in op.operands]
             else:
-                steps.append(self._step(op))
+                with faults_of(op):
+                    steps.add(op, self._step(op))
         return steps, yielded
 
     def _step(self, op: ir.Operation) -> Step:
@@ -109,10 +96,7 @@ class _Compiler:
         structure = _STRUCTURE.get(op.name)
         if structure is not None:
             return structure(self, op, inputs, outputs)
-        try:
-            function = self._value_function(op)
-        except UnknownType as error:
-            raise SimulationError(op, str(error)) from None
+        function = value_function(op, self._machine)
         if function is None:
             raise SimulationError(op, "the simulator does not know this op")
         (result,) = outputs
@@ -122,30 +106,12 @@ class _Compiler:
 
         return step
 
-    def _value_function(self, op: ir.Operation) -> Callable | None:
-        """The result of an op without regions as a function of its operands."""
-        if op.name == "arith.constant":
-            value = getattr(op.attributes["value"], "value", None)
-            return lambda: value
-        if op.name in ("memref.alloc", "memref.get_global"):
-            return lambda: self._machine.allocate(op)
-        if op.name == "npu.dma_none":
-            return self._machine.no_move
-        if op.name in SAME_BUFFER:
-            return cast_function(op)
-        if op.name == "memref.view":
-            return view_function(op)
-        if op.name == "memref.subview":
-            return subview_function(op)
-        if op.name in RESHAPES:
-            return reshape_function(op)
-        return index_function(op)
-
     # structure
 
     def _call(self, op, inputs, outputs) -> Step:
-        name = called(op)
-        return lambda frame: self._program.run(name, [frame[i] for i in inputs])
+        if outputs:
+            raise SimulationError(op, "calls a function with results; they have to be arguments")
+        return lambda frame: self._program.call(op, [frame[i] for i in inputs])
 
     def _for(self, op, inputs, outputs) -> Step:
         low, high, step, *initial = inputs
@@ -155,14 +121,19 @@ class _Compiler:
 
         def run(frame: Frame) -> None:
             _copy(frame, initial, carried)
-            for value in range(frame[low], frame[high], frame[step]):
+            for value in self._range(op, frame[low], frame[high], frame[step], steps):
                 frame[counter] = value
-                for one in steps:
-                    one(frame)
+                steps.run(frame)
                 _copy(frame, yielded, carried)
             _copy(frame, carried, outputs)
 
         return run
+
+    def _range(self, op, low: int, high: int, step: int, steps: Steps) -> range:
+        if step < 1:
+            raise SimulationError(op, f"has the step {step}; it must be positive")
+        self._program.budget.spend(op, max(0, -((low - high) // step)), steps)
+        return range(low, high, step)
 
     def _forall(self, op, inputs, outputs) -> Step:
         names = ("staticLowerBound", "staticUpperBound", "staticStep")
@@ -173,24 +144,29 @@ class _Compiler:
         counters = [self._slot(argument) for argument in block.arguments]
         steps, _ = self._block(block)
 
+        if min(bounds[2], default=1) < 1:
+            raise SimulationError(op, f"has the steps {list(bounds[2])}; they must be positive")
+        trips = prod(max(0, -((low - high) // step)) for low, high, step in zip(*bounds))
+
         def run(frame: Frame) -> None:
+            self._program.budget.spend(op, trips, steps)
             for point in itertools.product(*itertools.starmap(range, zip(*bounds))):
                 for counter, value in zip(counters, point):
                     frame[counter] = value
-                for one in steps:
-                    one(frame)
+                steps.run(frame)
 
         return run
 
     def _if(self, op, inputs, outputs) -> Step:
         (condition,) = inputs
-        branches = [self._block(region.blocks[0]) if len(region.blocks) else ([], [])
-                    for region in op.regions]  # fmt: skip
+        branches = [
+            self._block(region.blocks[0]) if len(region.blocks) else (Steps(), [])
+            for region in op.regions
+        ]
 
         def run(frame: Frame) -> None:
             steps, yielded = branches[0 if frame[condition] else 1]
-            for one in steps:
-                one(frame)
+            steps.run(frame)
             _copy(frame, yielded, outputs)
 
         return run

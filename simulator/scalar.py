@@ -11,8 +11,8 @@ import numpy as np
 
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.kernels.walk import constant_of
-from mlir_npu.simulator.buffers import UnknownType, dtype_of
-from mlir_npu.simulator.errors import SimulationError
+from mlir_npu.simulator.buffers import dtype_of
+from mlir_npu.simulator.errors import SimulationError, UnknownType
 
 # By the number of the predicate in arith.cmpf; the unordered ones are true on NaN.
 FLOAT_COMPARISONS = (

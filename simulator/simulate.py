@@ -11,6 +11,7 @@ from mlir_npu.passes.analysis.winograd import TAPS
 from mlir_npu.passes.choose_tiles import is_untiled
 from mlir_npu.passes.kernels.walk import (
     KERNEL,
+    argument_roles,
     called,
     entry,
     functions,
@@ -20,14 +21,15 @@ from mlir_npu.passes.kernels.walk import (
     string,
     symbol,
 )
-from mlir_npu.simulator.buffers import Buffer, Memory
+from mlir_npu.simulator.buffers import Buffer, Memory, check_type, dtype_of
 from mlir_npu.simulator.costs import DMA_IN, DMA_OUT
-from mlir_npu.simulator.errors import SimulationError
+from mlir_npu.simulator.errors import SimulationError, faults_of
 from mlir_npu.simulator.program import Program
 from mlir_npu.simulator.result import KernelRun, ModuleRun
 from mlir_npu.simulator.timing import TimingMachine
 
 PREPARE, MAIN = "prepare", "main"
+READ_ONLY = ("input", "parameter", "prepared")  # roles of arguments
 
 
 class UnsupportedTarget(ValueError):
@@ -78,13 +80,21 @@ def _called_kernels(module: ir.Operation, name: str, own) -> list[str]:
 
 def simulate_kernel(module: ir.Operation, kernel: ir.Operation, target: Target) -> KernelRun:
     """Time one kernel function; memories have no end if it is untiled. Raises SimulationError."""
+    with faults_of(kernel):
+        return _simulate(module, kernel, target)
+
+
+def _simulate(module: ir.Operation, kernel: ir.Operation, target: Target) -> KernelRun:
     endless = is_untiled(kernel)
-    machine = TimingMachine(target, endless)
+    machine = TimingMachine(kernel, target)
+    roles = argument_roles(kernel)
     arguments = [
-        Buffer.whole(Memory(f"arg{i}", _bytes(argument.type)), argument.type)
-        for i, argument in enumerate(entry(kernel).arguments)
+        _argument(i, value.type, role)
+        for i, (value, role) in enumerate(zip(entry(kernel).arguments, roles))
     ]
     Program(module, machine).run(symbol(kernel), arguments)
+    if not machine.events:
+        raise SimulationError(kernel, "the kernel executes no move and no compute")
     cycles = machine.finish()
     curves = {space: machine.occupancy.curve(space) for space in (SRAM, ACC)}
     run = KernelRun(
@@ -115,9 +125,11 @@ def _check_occupancy(kernel: ir.Operation, run: KernelRun) -> None:
             )
 
 
-def _bytes(type_: ir.Type) -> int:
-    type_ = ir.MemRefType(type_)
-    return Buffer.whole(Memory("", 0), type_).dtype.itemsize * prod(type_.shape)
+def _argument(number: int, type_: ir.Type, role: str | None) -> Buffer:
+    check_type(type_)
+    size = dtype_of(type_.element_type).itemsize * prod(type_.shape)
+    constant = f"an argument of role '{role}'" if role in READ_ONLY else ""
+    return Buffer.whole(Memory(f"arg{number}", size, constant=constant), type_)
 
 
 def _shape_text(kernel: ir.Operation, machine: TimingMachine) -> str:

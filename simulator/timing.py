@@ -15,15 +15,26 @@ from mlir_npu.dialect.attributes import DRAM
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.dialect.target import Target
 from mlir_npu.passes.analysis.unit_cycles import move_cycles
+from mlir_npu.passes.choose_tiles import is_untiled
 from mlir_npu.passes.kernels.liveness import OVERWRITING
 from mlir_npu.passes.kernels.walk import integers
 from mlir_npu.simulator.buffers import Buffer, Memory
 from mlir_npu.simulator.costs import DMA_IN, DMA_OUT, UNITS, Cost, compute_cost, move_units
 from mlir_npu.simulator.errors import SimulationError
-from mlir_npu.simulator.hazards import Access, Hazards, Token, compute_accesses
+from mlir_npu.simulator.hazards import (
+    Access,
+    Hazards,
+    Token,
+    check_overlap,
+    check_written,
+    compute_accesses,
+    may_be_in_place,
+)
 from mlir_npu.simulator.moves import landing_of, rank_of
 from mlir_npu.simulator.occupancy import Occupancy
+from mlir_npu.simulator.placement import Placement
 from mlir_npu.simulator.traffic import Traffic
+from mlir_npu.simulator.written import Written
 
 FIRST, LAST, BETWEEN = "first", "last", "between"
 
@@ -64,17 +75,16 @@ class Counts:
 
 
 class TimingMachine:
-    """Executes moves and compute in time only; buffers have no data.
+    """Executes the moves and compute of a kernel in time only; buffers have no data."""
 
-    endless: on-chip memories have no end.
-    """
-
-    def __init__(self, target: Target, endless: bool = False):
+    def __init__(self, kernel: ir.Operation, target: Target):
         self.target = target
         self.events: list[Event] = []
         self.counts = Counts()
         self.traffic = Traffic()
-        self.occupancy = Occupancy(target, endless)
+        self.occupancy = Occupancy(target, is_untiled(kernel))
+        self._placement = Placement(kernel, target)
+        self._written = Written()
         self.channels = dict.fromkeys(UNITS, 1)
         self.channels[DMA_IN] = self.channels[DMA_OUT] = target.dma.channels
         self._free = {unit: [0] * count for unit, count in self.channels.items()}
@@ -89,8 +99,11 @@ class TimingMachine:
         if op.name == "memref.alloc":
             return Buffer.whole(Memory("buffer", size), value.type, 0, value)
         name = ir.FlatSymbolRefAttr(op.attributes["name"]).value
-        memory = self._constants.setdefault(name, Memory(name, size))
+        memory = self._constants.setdefault(name, Memory(name, size, constant="a constant"))
         return Buffer.whole(memory, value.type)
+
+    def check_place(self, op: ir.Operation, buffer: Buffer) -> None:
+        self._placement.check(op, buffer)
 
     def move(self, op: ir.Operation) -> Callable[[Buffer, Buffer, Sequence[int]], Token]:
         order, units, dma = integers(op, "permutation"), move_units(op), self.target.dma
@@ -98,7 +111,9 @@ class TimingMachine:
         def start(source: Buffer, target: Buffer, low: Sequence[int]) -> Token:
             landing = landing_of(op, source, target, low, order)
             self._check_rank(op, source.permuted(order), landing)
+            check_overlap(op, (source, target), (False,))
             touched = [(source, False), (target, True)]
+            self._check_contents(op, touched)
             begin, end = self._execute(op, units, move_cycles(source.bytes, dma), touched)
             token = Token(op, source, target, end=end)
             self._hazards.start(token)
@@ -126,9 +141,12 @@ class TimingMachine:
         if op.name == "npu.barrier":
             return self._barrier
         cost, overwrites = compute_cost(op, self.target), op.name in OVERWRITING
+        in_place = may_be_in_place(op)
 
         def compute(buffers: Sequence[Buffer]) -> None:
+            check_overlap(op, buffers, in_place)
             touched = compute_accesses(buffers)
+            self._check_contents(op, touched if overwrites else [*touched, (buffers[-1], False)])
             begin, end = self._execute(op, (cost.unit,), cost.cycles, touched, cost)
             self._record(op, touched, begin, end, cost.unit, None, overwrites)
             for buffer, writes in touched:
@@ -187,7 +205,20 @@ class TimingMachine:
             self._hazards.add(Access(buffer, writes, unit, end, token), self._now)
             self.occupancy.touch(op, buffer, begin, end, writes and overwrites)
 
+    def _check_contents(self, op: ir.Operation, touched) -> None:
+        """What is read must have been written; note what is written."""
+        for buffer, writes in touched:
+            if not writes and (missing := self._written.missing(buffer)):
+                raise SimulationError(
+                    op, f"reads {buffer}, of which nothing has written {missing} bytes"
+                )
+        for buffer, writes in touched:
+            if writes:
+                check_written(op, buffer)
+                self._written.write(buffer)
+
     def _barrier(self, buffers: Sequence[Buffer]) -> None:
+        self._hazards.barrier()
         for unit, channels in self._free.items():
             if max(channels) > self._now:
                 self._now, self._held_by = max(channels), unit

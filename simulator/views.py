@@ -8,10 +8,11 @@ from dataclasses import replace
 from mlir_npu.dialect.attributes import space_of
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.kernels.walk import integers
-from mlir_npu.simulator.buffers import Buffer
-from mlir_npu.simulator.errors import SimulationError
+from mlir_npu.simulator.buffers import Buffer, check_type
+from mlir_npu.simulator.errors import SimulationError, UnknownType
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
+DYNAMIC_STRIDE = ir.ShapedType.get_dynamic_stride_or_offset()
 
 
 def cast_function(op: ir.Operation) -> Callable[..., Buffer]:
@@ -21,10 +22,13 @@ def cast_function(op: ir.Operation) -> Callable[..., Buffer]:
 
 def view_function(op: ir.Operation) -> Callable[..., Buffer]:
     result = op.results[0]
+    check_type(result.type)
 
     def view(source: Buffer, shift: int) -> Buffer:
+        if shift < 0:
+            raise SimulationError(op, f"starts at byte {shift}, before {source}")
         made = Buffer.whole(source.memory, result.type, source.offset + shift, result)
-        if shift < 0 or made.high > source.high:
+        if made.high > source.high:
             end = made.high - source.low
             raise SimulationError(op, f"ends at byte {end} of {source.bytes} of {source}")
         return made
@@ -72,6 +76,8 @@ def _kept_dims(op: ir.Operation, sizes: Sequence[int], type_: ir.MemRefType) -> 
 def reshape_function(op: ir.Operation) -> Callable[..., Buffer]:
     type_ = ir.MemRefType(op.results[0].type)
     strides, _ = type_.get_strides_and_offset()
+    if not type_.has_static_shape or DYNAMIC_STRIDE in strides:
+        raise UnknownType(f"{type_} has extents or strides that are not constant")
 
     def reshape(source: Buffer) -> Buffer:
         item = source.dtype.itemsize
