@@ -61,7 +61,11 @@ def _split(move: ir.Operation, max_rank: int) -> None:
         fail(move, f"{excess}, and only one that is waited for at once becomes a loop")
     looped = dims_to_loop_over(dims, max_rank, _padded_dims(move))
     if looped is None:
-        fail(move, f"{excess}, and it pads or has unknown extents in too many of them to be split")
+        fail(
+            move,
+            f"{excess}, and it pads or has unknown extents in too many of them to be split; "
+            "raise dma.max_rank of the target or run the kernel on the host",
+        )
     counters, body = {}, ir.InsertionPoint(move)
     for dim in looped:
         extent = ir.MemRefType(move.operands[1].type).shape[dim]
