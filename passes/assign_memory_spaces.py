@@ -27,6 +27,7 @@ from mlir_npu.passes.kernels.describe import (
     reduction_loops,
 )
 from mlir_npu.passes.kernels.pads import is_pad_fill
+from mlir_npu.passes.kernels.prerequisites import require_buffers
 from mlir_npu.passes.kernels.walk import (
     definition,
     entry,
@@ -43,6 +44,7 @@ FILLS = ("linalg.fill", "linalg.map")
 
 @register_pass("assign-memory-spaces")
 def assign_memory_spaces(module: ir.Operation, options: NoOptions) -> None:
+    require_buffers(module)
     for kernel in kernels(module):
         _Stager(entry(kernel), {}).run()
         _erase_unused_allocations(kernel)

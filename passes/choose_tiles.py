@@ -27,6 +27,7 @@ from mlir_npu.dialect.target import Target, target_of
 from mlir_npu.passes.analysis.footprint import KernelShape
 from mlir_npu.passes.analysis.tile_choice import MODES, Choice, DoesNotFit, choose_tile
 from mlir_npu.passes.kernels.describe import describe
+from mlir_npu.passes.kernels.prerequisites import require_kernels
 from mlir_npu.passes.kernels.schedule import SCHEDULE, check_against_loops, read_schedule
 from mlir_npu.passes.kernels.walk import kernels, string, symbol
 from mlir_npu.passes.registry import fail, register_pass
@@ -45,6 +46,7 @@ class ChooseTilesOptions:
 
 @register_pass("choose-tiles", ChooseTilesOptions)
 def choose_tiles(module: ir.Operation, options: ChooseTilesOptions) -> None:
+    require_kernels(module)
     todo = [kernel for kernel in kernels(module) if SCHEDULE not in kernel.attributes]
     for kernel in kernels(module):
         if SCHEDULE in kernel.attributes:

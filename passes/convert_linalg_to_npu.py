@@ -20,6 +20,7 @@ from mlir_npu.dialect.attributes import ACC, space_of
 from mlir_npu.dialect.bindings import ir, linalg
 from mlir_npu.passes.kernels.describe import is_linalg, output_count, reduction_loops
 from mlir_npu.passes.kernels.pads import filled_value
+from mlir_npu.passes.kernels.prerequisites import require_buffers
 from mlir_npu.passes.kernels.views import without
 from mlir_npu.passes.kernels.walk import integers, kernels, nested, string, terminator, users
 from mlir_npu.passes.kernels.winograd import expand_winograd
@@ -31,6 +32,7 @@ GROUP_DIM = 3
 
 @register_pass("convert-linalg-to-npu")
 def convert_linalg_to_npu(module: ir.Operation, options: NoOptions) -> None:
+    require_buffers(module)
     for kernel in kernels(module):
         for op in nested(kernel):
             if is_linalg(op) or op.name == "memref.copy":

@@ -22,6 +22,7 @@ from mlir_npu.dialect.bindings import arith, ir, memref
 from mlir_npu.dialect.movement import DmaStartOp, DmaWaitOp
 from mlir_npu.passes.kernels.clamp import Box, clamp_box, unwrap_subviews
 from mlir_npu.passes.kernels.pads import Pad, pad_of
+from mlir_npu.passes.kernels.prerequisites import require_buffers
 from mlir_npu.passes.kernels.walk import definition, functions, integers, nested, users
 from mlir_npu.passes.registry import NoOptions, fail, register_pass
 
@@ -30,6 +31,7 @@ FILLS = ("linalg.fill", "linalg.map")
 
 @register_pass("insert-dma")
 def insert_dma(module: ir.Operation, options: NoOptions) -> None:
+    require_buffers(module)
     for function in functions(module):
         for fill in nested(function, *FILLS):
             if (pad := pad_of(fill)) is not None:

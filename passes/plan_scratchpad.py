@@ -26,6 +26,7 @@ from mlir_npu.dialect.target import Memory, Target, target_of
 from mlir_npu.passes.analysis import memory_plan
 from mlir_npu.passes.choose_tiles import is_untiled
 from mlir_npu.passes.kernels.liveness import Steps
+from mlir_npu.passes.kernels.prerequisites import require_buffers
 from mlir_npu.passes.kernels.walk import (
     add_argument,
     argument_roles,
@@ -54,6 +55,7 @@ class _Placed:
 
 @register_pass("plan-scratchpad")
 def plan_scratchpad(module: ir.Operation, options: NoOptions) -> None:
+    require_buffers(module)
     todo = [kernel for kernel in kernels(module) if SCRATCH not in argument_roles(kernel)]
     if not todo:
         return

@@ -23,6 +23,7 @@ from mlir_npu.passes.kernels.describe import (
     maps,
     reduction_loops,
 )
+from mlir_npu.passes.kernels.prerequisites import require_kernels
 from mlir_npu.passes.kernels.schedule import (
     SCHEDULE,
     TILE_LOOPS,
@@ -38,6 +39,7 @@ CLEANUP = "any(canonicalize,cse)"
 
 @register_pass("tile-kernels")
 def tile_kernels(module: ir.Operation, options: NoOptions) -> None:
+    require_kernels(module)
     for kernel in kernels(module):
         schedule = read_schedule(kernel)
         if nested(kernel, *TILE_LOOPS):

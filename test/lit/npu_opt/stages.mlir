@@ -4,7 +4,7 @@
 // RUN: %npu-opt %s --target=%inputs/avx2.toml --stages=.. | filecheck %s --check-prefix=LLVM
 // RUN: not %npu-opt %s --target=edge --stages=tiling 2>&1 | filecheck %s --check-prefix=UNKNOWN
 // RUN: not %npu-opt %s --target=edge --stages=tile..schedule 2>&1 | filecheck %s --check-prefix=BACKWARDS
-// RUN: not %npu-opt %s --target=edge --stages=stage 2>&1 | filecheck %s --check-prefix=CHECK
+// RUN: not %npu-opt %s --target=edge --stages=pipeline 2>&1 | filecheck %s --check-prefix=CHECK
 
 // TILE: npu.kernel = "eltwise"
 // TILE: npu.schedule
