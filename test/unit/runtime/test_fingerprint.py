@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from mlir_npu.runtime.fingerprint import EXACT, SAMPLES, Fingerprint
+from mlir_npu.runtime.fingerprint import EXACT, RUN, RUNS, Fingerprint
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64])
@@ -27,18 +27,17 @@ def test_every_word_of_a_small_tensor_counts():
     assert len(seen) == EXACT + 1
 
 
-def test_large_tensors_are_sampled_from_first_to_last():
-    a = torch.zeros(1 + 63 * 1000)
+def test_of_large_tensors_runs_are_read_from_first_to_last():
+    a = torch.zeros(RUN + 1000 * (RUNS - 1))
     fingerprint = Fingerprint([a])
     before = fingerprint()
     changed = []
-    for index in range(0, a.numel(), 500):
+    for index in range(a.numel()):
         a[index] = 1.0
         if fingerprint() != before:
             changed.append(index)
         a[index] = 0.0
-    assert changed == list(range(0, a.numel(), 1000))
-    assert len(changed) == SAMPLES
+    assert changed == [1000 * run + word for run in range(RUNS) for word in range(RUN)]
 
 
 def test_strided_tensors_are_read_within_their_memory():
