@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +21,11 @@ class NoSuchModel(ValueError):
     """The name is no network of the zoo and no package.module:function."""
 
 
-MODEL_ERRORS = (NoSuchModel, OptionsError, RegionCompileError)
+class ModelFailure(ValueError):
+    """The code of a model, or the model on these inputs, raised an exception."""
+
+
+MODEL_ERRORS = (NoSuchModel, ModelFailure, OptionsError, RegionCompileError)
 
 
 @dataclass(frozen=True)
@@ -34,14 +39,36 @@ class Captured:
 def capture(name: str, shapes: Sequence[Sequence[int]], target: str) -> Captured:
     """Regions of a network of the zoo, or of what `package.module:function` returns.
 
-    shapes: of the inputs, empty for those of the zoo. Raises NoSuchModel, and what the model does.
+    shapes: of the inputs, empty for those of the zoo. Raises what is in MODEL_ERRORS.
     """
     build, inputs = _find(name)
     if not shapes and inputs is None:
         raise NoSuchModel(f"'{name}' needs the shape of its inputs, such as --input 1x3x224x224")
+    with _failures(f"'{name}' failed to make a model"):
+        model = build()
+    if not isinstance(model, nn.Module):
+        raise NoSuchModel(f"'{name}' must return a torch.nn.Module, got {type(model).__name__}")
+    model.eval()
     generator = torch.Generator().manual_seed(0)
-    given = [torch.randn(*shape, generator=generator) for shape in shapes] or inputs()
-    return capture_model(build().eval(), given, target)
+    with _failures("the inputs could not be made"):
+        given = [torch.randn(*shape, generator=generator) for shape in shapes] or inputs()
+    listed = ", ".join("x".join(map(str, tensor.shape)) for tensor in given)
+    with _failures(f"'{name}' failed on inputs of {listed}"), torch.no_grad():
+        model(*given)
+    with _failures(f"'{name}' could not be compiled for inputs of {listed}"):
+        return capture_model(model, given, target)
+
+
+@contextmanager
+def _failures(what: str) -> Iterator[None]:
+    """Any exception inside, as a ModelFailure of one line."""
+    try:
+        yield
+    except MODEL_ERRORS:
+        raise
+    except Exception as error:
+        first = next(iter(str(error).strip().splitlines()), "no message")
+        raise ModelFailure(f"{what}: {type(error).__name__}: {first}") from error
 
 
 def capture_model(model: nn.Module, inputs: Sequence[torch.Tensor], target: str | Path) -> Captured:
@@ -65,7 +92,5 @@ def _find(name: str) -> tuple[Callable[[], nn.Module], Callable | None]:
         raise NoSuchModel(
             f"'{name}' is no file, no network ({known}) and no package.module:function"
         )
-    try:
+    with _failures(f"'{name}'"):
         return getattr(importlib.import_module(module_name), function), None
-    except (ImportError, AttributeError) as error:
-        raise NoSuchModel(f"'{name}': {error}") from error

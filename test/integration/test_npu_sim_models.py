@@ -49,3 +49,27 @@ def test_parts_on_the_host_are_counted(capsys: pytest.CaptureFixture[str]) -> No
     printed = capsys.readouterr().out
     assert "not simulated: 20 nodes of the model that run on the host" in printed
     assert "2.conv2d" in printed  # kernels carry the number of their region
+
+
+def broken() -> nn.Module:
+    raise RuntimeError("no weights\nat all")
+
+
+FAILURES = {
+    "torch.nn:Softmax --input 1x8 --input 1x8": "failed on inputs of 1x8, 1x8: TypeError: ",
+    f"{VGG[0]} --input 1x4x32x32": "failed on inputs of 1x4x32x32: RuntimeError: ",
+    f"{VGG[0]} --input 1x3x1x1": "failed on inputs of 1x3x1x1: RuntimeError: ",
+    "json:dumps --input 1": "failed to make a model: TypeError: ",
+    "os:getcwd --input 1": "must return a torch.nn.Module, got str",
+    f"{__name__}:broken --input 1": "failed to make a model: RuntimeError: no weights\n",
+    "no.such.package:f --input 1": "'no.such.package:f': ModuleNotFoundError: ",
+    "json:nothing --input 1": "'json:nothing': AttributeError: ",
+}
+
+
+@pytest.mark.parametrize("arguments", FAILURES)
+def test_models_that_fail(arguments: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert npu_sim.main(arguments.split()) == 2
+    printed = capsys.readouterr().err
+    assert FAILURES[arguments] in printed
+    assert len(printed.splitlines()) == 1
