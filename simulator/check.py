@@ -12,10 +12,10 @@ from mlir_npu.passes.choose_tiles import SCHEDULE, UNTILED
 from mlir_npu.passes.kernels.walk import argument_roles, entry, kernels, symbol
 from mlir_npu.passes.pipelines import run_stages
 from mlir_npu.simulator.buffers import dtype_of
-from mlir_npu.simulator.functional import run_function
+from mlir_npu.simulator.functional import run_function, small_integers
 from mlir_npu.simulator.staging import WrongStage, stage_module, stage_of
 
-LARGEST_INTEGER = 4  # sums of products of small integers are exact in any order
+UNTILED_STAGES = ("normalise", "schedule", "tile")  # from which there is an untiled form
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,10 @@ class KernelCheck:
     largest: float
 
 
+def has_untiled_form(module: ir.Module) -> bool:
+    return stage_of(module.operation) in UNTILED_STAGES
+
+
 def check_module(
     module: ir.Module, schedule: str, only: str | None = None
 ) -> tuple[KernelCheck, ...]:
@@ -35,7 +39,7 @@ def check_module(
 
     Raises WrongStage for a module past the stage "schedule", SimulationError for a fault.
     """
-    if stage_of(module.operation) not in ("normalise", "schedule", "tile"):
+    if not has_untiled_form(module):
         raise WrongStage("a module past the stage 'schedule' has no untiled form to compare with")
     kernels_on_tensors = _copy(module)
     if stage_of(module.operation) == "normalise":
@@ -66,20 +70,13 @@ def _check(name: str, inputs: int, ours: ir.Module, reference: ir.Module) -> Ker
     roles = argument_roles(kernel)
     types = [a.type for a, role in zip(entry(kernel).arguments, roles) if role != "scratch"]
     rng = np.random.default_rng(0)
-    arrays = [_integers(rng, type_) for type_ in types[:inputs]]
+    arrays = [small_integers(rng, type_) for type_ in types[:inputs]]
     results = []
     for module in (ours, reference):
         outputs = [np.empty(type_.shape, dtype_of(type_.element_type)) for type_ in types[inputs:]]
         run_function(module.operation, name, arrays, outputs)
         results.append(outputs)
     return _compare(name, *results)
-
-
-def _integers(rng: np.random.Generator, type_: ir.Type) -> np.ndarray:
-    dtype = dtype_of(type_.element_type)
-    if dtype == np.bool_:
-        return rng.integers(0, 2, type_.shape).astype(dtype)
-    return rng.integers(-LARGEST_INTEGER, LARGEST_INTEGER + 1, type_.shape).astype(dtype)
 
 
 def _compare(

@@ -14,7 +14,7 @@ import numpy as np
 
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.kernels.walk import entry, functions, integers, string, symbol
-from mlir_npu.simulator.buffers import Buffer, Memory
+from mlir_npu.simulator.buffers import Buffer, Memory, dtype_of
 from mlir_npu.simulator.compute import compute_function
 from mlir_npu.simulator.errors import SimulationError
 from mlir_npu.simulator.hazards import (
@@ -27,6 +27,8 @@ from mlir_npu.simulator.hazards import (
 )
 from mlir_npu.simulator.moves import landing_of
 from mlir_npu.simulator.program import Program
+
+LARGEST_INTEGER = 4
 
 
 def run_function(
@@ -65,9 +67,14 @@ def run_function(
 
 
 class FunctionalMachine:
-    """Executes moves and compute on the data of buffers."""
+    """Executes moves and compute on the data of buffers.
 
-    def __init__(self, module: ir.Operation):
+    late: memories start as NaN, and moves deliver as late as they may; else memories start as
+    zeros, and moves deliver at once.
+    """
+
+    def __init__(self, module: ir.Operation, late: bool = True):
+        self._late = late
         self._hazards = Hazards()
         top = module.operation.regions[0].blocks[0].operations
         self._constants = {
@@ -82,7 +89,14 @@ class FunctionalMachine:
             name = ir.FlatSymbolRefAttr(op.attributes["name"]).value
             return Buffer.whole(Memory.holding(name, self._constants[name]), value.type)
         empty = Buffer.whole(Memory("", 0), value.type)
-        return Buffer.whole(Memory.poisoned("", empty.bytes), value.type, 0, value)
+        return Buffer.whole(self.memory("", empty.bytes), value.type, 0, value)
+
+    def memory(self, name: str, size: int, counted: bool = False) -> Memory:
+        """A memory as it is before a program runs."""
+        memory = Memory.poisoned(name, size, counted)
+        if not self._late:
+            memory.data[...] = 0
+        return memory
 
     def check_place(self, op: ir.Operation, buffer: Buffer) -> None:
         """Results do not depend on where a buffer is."""
@@ -97,9 +111,12 @@ class FunctionalMachine:
             for buffer, writes in ((source, False), (target, True)):
                 for access in self._hazards.conflicts(buffer, writes):
                     self._deliver(access.token)
-            _poison(target.array())
             token = _Pending(op, source, target)
             token.parts = (source.permuted(order), landing, pad)
+            if self._late:
+                _poison(target.array())
+            else:
+                self._deliver(token)
             self._hazards.start(token)
             self._hazards.add(Access(source, False, token=token))
             self._hazards.add(Access(target, True, token=token))
@@ -154,6 +171,14 @@ class _Pending(Token):
     """A move whose data may still have to be delivered: (source, landing, pad value)."""
 
     parts: tuple[Buffer, Buffer, float | int | None] | None = None
+
+
+def small_integers(rng: np.random.Generator, type_: ir.Type) -> np.ndarray:
+    """Sums of products of these are exact in any order."""
+    dtype = dtype_of(type_.element_type)
+    if dtype == np.bool_:
+        return rng.integers(0, 2, type_.shape).astype(dtype)
+    return rng.integers(-LARGEST_INTEGER, LARGEST_INTEGER + 1, type_.shape).astype(dtype)
 
 
 def _poison(array: np.ndarray) -> None:
