@@ -6,41 +6,37 @@ import argparse
 import dataclasses
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
 
-from mlir_npu.dialect.bindings import ir, make_context
-from mlir_npu.dialect.target import (
-    ATTRIBUTE_NAME,
-    TargetError,
-    available_targets,
-    load_target,
-    set_target,
-    target_of,
-)
+from mlir_npu.dialect.bindings import ir
+from mlir_npu.dialect.target import TargetError, available_targets, load_target, target_of
 from mlir_npu.passes.pipelines import StageFailure
-from mlir_npu.simulator.check import check_module
-from mlir_npu.simulator.errors import SimulationError
+from mlir_npu.scripts.sim_files import DEFAULT_TARGET, UsageError, check_outputs, parse
+from mlir_npu.simulator.check import check_module, has_untiled_form
+from mlir_npu.simulator.delivery import check_delivery
+from mlir_npu.simulator.errors import SimulationError, fault
 from mlir_npu.simulator.picture import MissingMatplotlib, draw
 from mlir_npu.simulator.report import report
 from mlir_npu.simulator.result import ModuleRun
-from mlir_npu.simulator.simulate import UnsupportedTarget, check_target, simulate_module
+from mlir_npu.simulator.simulate import (
+    UnsupportedTarget,
+    check_target,
+    nothing_to_simulate,
+    simulate_module,
+)
 from mlir_npu.simulator.staging import SCHEDULES, WrongStage, stage_module
 from mlir_npu.simulator.table import render
 from mlir_npu.simulator.trace import trace
 
-DEFAULT_TARGET = "edge"
 TABLE_WIDTH = 250  # where nobody says how wide the output is
 USER_ERRORS = (
     *(OSError, UnicodeDecodeError, TargetError, UnsupportedTarget, WrongStage),
-    *(StageFailure, SimulationError, MissingMatplotlib),
+    *(StageFailure, SimulationError, MissingMatplotlib, UsageError),
 )
-
-
-class UsageError(ValueError):
-    """The arguments do not go together."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -51,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
         console = Console(highlight=False, width=TABLE_WIDTH)
     try:
         return _run(parsed, console)
-    except (*USER_ERRORS, UsageError, *_model_errors()) as error:
+    except (*USER_ERRORS, *_model_errors()) as error:
         print(f"npu-sim: error: {error}", file=sys.stderr)
         return 2
 
@@ -84,7 +80,12 @@ def _parser() -> argparse.ArgumentParser:
         "memories had no end",
     )
     parser.add_argument("--kernel", metavar="NAME", help="only this kernel")
-    parser.add_argument("--check", action="store_true", help="compare results with untiled kernels")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="compare results with untiled kernels, "
+        "past the stage 'schedule' with moves that deliver at once",
+    )
     parser.add_argument("--trace", metavar="FILE", help="write a trace for ui.perfetto.dev")
     parser.add_argument("--picture", metavar="FILE", help="draw units and memories: .svg or .png")
     parser.add_argument("--json", metavar="FILE", help="write the figures of the table")
@@ -108,13 +109,17 @@ def _model_errors() -> tuple[type[Exception], ...]:
 
 
 def _run(parsed: argparse.Namespace, console: Console) -> int:
+    check_outputs(parsed)
     modules, note = _load(parsed)
+    runs, differing = [], 0
     for module in modules:
-        check_target(target_of(module.operation))
-    differing = sum(_check(module, parsed, console) for module in modules) if parsed.check else 0
-    for module in modules:
-        stage_module(module, parsed.schedule)
-    runs = [simulate_module(module.operation) for module in modules]
+        with _faults_of(module):
+            check_target(target_of(module.operation))
+            differing += _check(module, parsed, console) if parsed.check else 0
+            stage_module(module, parsed.schedule)
+            runs.append(simulate_module(module.operation))
+    if not any(run.calls for run in runs):
+        raise UsageError(f"{parsed.model}: {nothing_to_simulate(modules[0].operation)}")
     run = _only(_joined(runs), parsed.kernel)
     title = f"{parsed.model} on {run.target.name}: {run.target.description}"
     console.print(render(run, title, console.width))
@@ -124,15 +129,26 @@ def _run(parsed: argparse.Namespace, console: Console) -> int:
     return 1 if differing else 0
 
 
+@contextmanager
+def _faults_of(module: ir.Module) -> Iterator[None]:
+    """Whatever a module makes the simulator raise is a fault of the module."""
+    try:
+        yield
+    except USER_ERRORS:
+        raise
+    except Exception as error:
+        raise fault(module.operation, error) from error
+
+
 def _load(parsed: argparse.Namespace) -> tuple[list[ir.Module], str]:
     path = Path(parsed.model)
     if path.suffix == ".mlir" or path.is_file():
         if parsed.input:
             raise UsageError("--input is for models; the shapes of a file are in it")
-        return [_parse(path, parsed.target)], ""
+        return [parse(path, parsed.target)], ""
     from mlir_npu.scripts.networks.capture import capture
 
-    target = parsed.target or DEFAULT_TARGET
+    target = DEFAULT_TARGET if parsed.target is None else parsed.target
     check_target(load_target(target))
     captured = capture(parsed.model, parsed.input, target)
     if not captured.regions:
@@ -143,21 +159,10 @@ def _load(parsed: argparse.Namespace) -> tuple[list[ir.Module], str]:
     return [region.module for region in captured.regions], note
 
 
-def _parse(path: Path, target: str | None) -> ir.Module:
-    text = path.read_text()
-    with make_context(), ir.Location.unknown():
-        try:
-            module = ir.Module.parse(text)
-        except ir.MLIRError as error:
-            raise UsageError(f"{path}: {error}") from None
-        given = ATTRIBUTE_NAME in module.operation.attributes
-        if target or not given:
-            set_target(module.operation, load_target(target or DEFAULT_TARGET))
-    return module
-
-
 def _check(module: ir.Module, parsed: argparse.Namespace, console: Console) -> int:
     """Prints how the kernels compare; returns how many differ."""
+    if not has_untiled_form(module):
+        return _check_delivery(module, parsed, console)
     checks = check_module(module, parsed.schedule, parsed.kernel)
     wrong = [check for check in checks if check.differing]
     for check in wrong:
@@ -169,6 +174,25 @@ def _check(module: ir.Module, parsed: argparse.Namespace, console: Console) -> i
     console.print(
         f"{len(checks) - len(wrong)} of {len(checks)} kernels give exactly the results of their "
         f"untiled form, of {elements:,} elements together"
+    )
+    return len(wrong)
+
+
+def _check_delivery(module: ir.Module, parsed: argparse.Namespace, console: Console) -> int:
+    """Prints what depends on when moves deliver; returns how many kernels do."""
+    stage_module(module, parsed.schedule)
+    checks = check_delivery(module, parsed.kernel)
+    if not checks:
+        return 0
+    wrong = [check for check in checks if not check.right]
+    for check in wrong:
+        console.print(f"[red]{check.kernel}[/red]: {check}")
+    elements = sum(check.elements for check in checks)
+    console.print(
+        f"{len(checks) - len(wrong)} of {len(checks)} kernels give the same results with late "
+        "moves and memories of NaN as with moves that deliver at once, of "
+        f"{elements:,} elements together; past the stage 'schedule' there is no untiled form to "
+        "compare with"
     )
     return len(wrong)
 

@@ -46,16 +46,19 @@ BINS = 400
 WIDTH = 12.0  # inches
 
 
+SUFFIXES = (".svg", ".png")
+
+
 class MissingMatplotlib(RuntimeError):
     """Pictures need a package that is not there."""
 
 
 def draw(run: ModuleRun, path: Path, name: str) -> None:
-    """Write an .svg or .png (or what else matplotlib writes) with `name` as its title.
+    """Write a file with one of SUFFIXES, with `name` as its title.
 
     Raises MissingMatplotlib.
     """
-    figures = _matplotlib()
+    figures = matplotlib_figures()
     kernels = run.calls
     alone = len(kernels) == 1 and len(kernels[0].events) <= MOST_BARS
     heights = [2.4 if alone else 3.2, 1.0, 1.0]
@@ -75,7 +78,8 @@ def draw(run: ModuleRun, path: Path, name: str) -> None:
     figure.savefig(path, dpi=110)
 
 
-def _matplotlib() -> Any:
+def matplotlib_figures() -> Any:
+    """The module that makes figures. Raises MissingMatplotlib."""
     try:
         import matplotlib.figure
     except ImportError:

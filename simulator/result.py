@@ -100,7 +100,7 @@ class KernelRun:
         unit = unit or self.bounded_by
         found = self._busy_losses(unit)
         for (when, other), cycles in self.counts.idle[unit].items():
-            found[_idle_text(when, other)] += cycles / self.channels[unit]
+            found[_idle_text(when, unit, other)] += cycles / self.channels[unit]
         return {cause: cycles for cause, cycles in found.most_common() if round(cycles) > 0}
 
     def _busy_losses(self, unit: str) -> Counter:
@@ -145,13 +145,13 @@ def _cells(edges) -> int:
 NAMES = {MATRIX: "the matrix unit", VECTOR: "the vector unit", DMA_IN: "dma in", DMA_OUT: "dma out"}
 
 
-def _idle_text(when: str, other: str) -> str:
+def _idle_text(when: str, unit: str, other: str) -> str:
     if (when, other) == (FIRST, DMA_IN):
         return "first load"
     if (when, other) == (LAST, DMA_OUT):
         return "last store"
     before = {FIRST: "start: ", LAST: "end: "}.get(when, "")
-    return f"{before}waits for {NAMES[other]}"
+    return f"{before}waits for {'another channel' if unit == other else NAMES[other]}"
 
 
 @dataclass(frozen=True)

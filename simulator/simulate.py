@@ -73,6 +73,15 @@ def simulate_module(module: ir.Operation) -> ModuleRun:
     return ModuleRun(target, calls(MAIN), calls(PREPARE) if PREPARE in defined else ())
 
 
+def nothing_to_simulate(module: ir.Operation) -> str:
+    """Why a module has nothing that could be timed."""
+    found = len(kernels(module))
+    wanted = f"a function of attribute '{KERNEL}' with a body, or linalg ops in @{MAIN}"
+    if not found:
+        return f"there is no kernel: {wanted} was looked for"
+    return f"@{MAIN} calls none of the {found} kernels; only kernels that it calls are simulated"
+
+
 def _called_kernels(module: ir.Operation, name: str, own) -> list[str]:
     (function,) = (f for f in functions(module) if symbol(f) == name)
     return [called(op) for op in nested(function, "func.call") if called(op) in own]

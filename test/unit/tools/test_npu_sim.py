@@ -94,7 +94,7 @@ def test_pictures_without_matplotlib_say_what_to_install(add, tmp_path, capsys, 
     assert npu_sim.main([str(add), "--picture", str(tmp_path / "p.png")]) == 2
     assert "pip install 'mlir-npu[picture]'" in capsys.readouterr().err
     with pytest.raises(picture.MissingMatplotlib):
-        picture._matplotlib()
+        picture.matplotlib_figures()
 
 
 def test_a_wrong_result_fails_the_check(add, capsys, monkeypatch):
@@ -124,6 +124,8 @@ def test_a_wrong_result_fails_the_check(add, capsys, monkeypatch):
 ERRORS = {
     "target with caches": (["--target", "host"], "target 'host' has caches"),
     "unknown target": (["--target", "egde"], "did you mean 'edge'?"),
+    "target without a name": (["--target", ""], "no target is called ''"),
+    "picture of another format": (["--picture", "x.gif"], "must end with .svg or .png"),
     "shape of a file": (["--input", "1x3"], "--input is for models"),
 }
 
@@ -135,6 +137,95 @@ def test_errors_say_what_to_do(name, add, capsys):
     printed = capsys.readouterr().err
     assert printed.startswith("npu-sim: error: ")
     assert message in printed
+
+
+TILES = """
+func.func @k(%x: memref<64xf32> {npu.role = "input"}, %y: memref<64xf32> {npu.role = "output"},
+             %m: memref<256xi8> {npu.role = "scratch"}) attributes {npu.kernel = "copy"} {
+  %c = memref.memory_space_cast %m : memref<256xi8> to memref<256xi8, #npu.space<"sram">>
+  %o = arith.constant 0 : index
+  %a = memref.view %c[%o][] : memref<256xi8, #npu.space<"sram">>
+    to memref<64xf32, #npu.space<"sram">>
+  LOAD
+  %s = "npu.dma_start"(%a, %y) {permutation = array<i64: 0>}
+    : (memref<64xf32, #npu.space<"sram">>, memref<64xf32>) -> !npu.token
+  "npu.dma_wait"(%s) : (!npu.token) -> ()
+  return
+}
+"""
+LOAD = """%t = "npu.dma_start"(%x, %a) {permutation = array<i64: 0>}
+    : (memref<64xf32>, memref<64xf32, #npu.space<"sram">>) -> !npu.token
+  "npu.dma_wait"(%t) : (!npu.token) -> ()"""
+
+
+def test_tile_programs_are_checked_with_late_moves(tmp_path, capsys):
+    path = tmp_path / "tiles.mlir"
+    path.write_text(TILES.replace("LOAD", LOAD))
+    assert npu_sim.main([str(path), "--check"]) == 0
+    printed = capsys.readouterr().out
+    assert "1 of 1 kernels give the same results with late moves and memories of NaN as" in printed
+    path.write_text(TILES.replace("LOAD", ""))
+    assert npu_sim.main([str(path), "--check"]) == 2  # the machine reports it, too
+    printed = capsys.readouterr()
+    assert "k: of 64 results 0 are never written, 64 are NaN, 64 differ from" in printed.out
+    assert f"error: {path}:9:8: 'npu.dma_start': reads sram buffer" in printed.err
+
+
+NOTHING = {
+    "empty": ("", "there is no kernel: a function of attribute 'npu.kernel' with a body, or"),
+    "declared": ("func.func private @main(%x: tensor<4xf32>)", "there is no kernel: "),
+    "not called": (
+        'func.func @k(%m: memref<64xi8> {npu.role = "scratch"}) attributes {npu.kernel = "x"} {\n'
+        "return\n}\nfunc.func @main() {\nreturn\n}",
+        "@main calls none of the 1 kernels",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_nothing_to_simulate(name, tmp_path, capsys):
+    text, message = NOTHING[name]
+    path = tmp_path / "nothing.mlir"
+    path.write_text(text)
+    for arguments in ([], ["--check"]):
+        assert npu_sim.main([str(path), *arguments]) == 2
+        assert f"npu-sim: error: {path}: {message}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--json", "--trace", "--picture"])
+@pytest.mark.parametrize(
+    "name, message",
+    [("", "'' is no name of a file"), (".", "is no name of a file"), ("no/x.svg", "no directory")],
+)
+def test_where_nothing_can_be_written(option, name, message, add, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(npu_sim, "simulate_module", None)  # it fails before anything takes long
+    assert npu_sim.main([str(add), option, name]) == 2
+    printed = capsys.readouterr().err
+    assert printed.startswith(f"npu-sim: error: {option}: ")
+    assert message in printed
+
+
+def test_files_that_cannot_be_read(tmp_path, capsys):
+    for path, message in {
+        tmp_path / "none.mlir": "there is no such file",
+        tmp_path / "folder.mlir": "is no file",
+        tmp_path / "bytes.mlir": "is not text in UTF-8",
+    }.items():
+        (tmp_path / "folder.mlir").mkdir(exist_ok=True)
+        (tmp_path / "bytes.mlir").write_bytes(b"\xd8\x00")
+        assert npu_sim.main([str(path)]) == 2
+        assert f"npu-sim: error: {path}: {message}" in capsys.readouterr().err
+
+
+def test_what_nobody_has_foreseen_is_an_error_of_the_module(add, capsys, monkeypatch):
+    def fail(module):
+        raise KeyError("surprise")
+
+    monkeypatch.setattr(npu_sim, "simulate_module", fail)
+    assert npu_sim.main([str(add)]) == 2
+    assert f"{add}:" in (printed := capsys.readouterr().err)
+    assert "'builtin.module': cannot be simulated: KeyError: 'surprise'" in printed
 
 
 def test_a_model_that_does_not_exist(capsys):
