@@ -105,6 +105,8 @@ def bytes_of(allocation: ir.Operation) -> int:
     type_ = ir.MemRefType(allocation.results[0].type)
     if not type_.has_static_shape:
         fail(allocation, f"a buffer must have a static shape, got {type_}")
+    if not isinstance(type_.element_type, ir.IntegerType | ir.FloatType):
+        fail(allocation, f"a buffer must hold integers or floats, got {type_}")
     return prod(type_.shape) * max(1, type_.element_type.width // 8)
 
 

@@ -11,17 +11,6 @@ WHOLE_VIEWS = frozenset(
     {"memref.memory_space_cast", "memref.cast", "memref.expand_shape", "memref.collapse_shape"}
 )
 _VIEWS = WHOLE_VIEWS | {"memref.subview", "memref.reinterpret_cast"}
-_ELEMENT_BYTES = {
-    "f32": 4,
-    "f64": 8,
-    "f16": 2,
-    "bf16": 2,
-    "i8": 1,
-    "i16": 2,
-    "i32": 4,
-    "i64": 8,
-    "i1": 1,
-}
 
 
 @dataclass(frozen=True)
@@ -101,7 +90,7 @@ def _defined_by(value: ir.Value, name: str) -> ir.Operation | None:
 
 def _bytes(buffer: ir.Value) -> int:
     type_ = ir.MemRefType(buffer.type)
-    total = _ELEMENT_BYTES[str(type_.element_type)]
+    total = max(1, type_.element_type.width // 8)
     for extent in type_.shape:
         total *= extent
     return total

@@ -36,8 +36,10 @@ class _Part:
 
 def memories_are_known(module: ir.Operation) -> Iterator[Violation]:
     for function in functions(module):
-        for op in nested(function):
-            for value in op.results:
+        for op in [function, *nested(function)]:
+            blocks = [block for region in op.regions for block in region.blocks]
+            arguments = [argument for block in blocks for argument in block.arguments]
+            for value in [*op.results, *arguments]:
                 if isinstance(value.type, ir.MemRefType) and space_of(value.type) not in SPACES:
                     memories = ", ".join(SPACES)
                     yield op, f"{value.type} is in none of the memories {memories}"

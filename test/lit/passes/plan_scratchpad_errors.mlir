@@ -30,3 +30,11 @@ func.func private @carried(%n: index) attributes {npu.kernel = "eltwise"} {
   }
   return
 }
+
+// -----
+
+func.func private @no_numbers() attributes {npu.kernel = "eltwise"} {
+  // expected-error @below {{a buffer must hold integers or floats, got memref<4xindex, #npu.space<"sram">>}}
+  %a = memref.alloc() : memref<4xindex, #npu.space<"sram">>
+  return
+}

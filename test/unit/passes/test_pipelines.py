@@ -282,6 +282,14 @@ def test_allocated_kernels_reach_dram_by_dma_only(op, message):
     assert message in violations(text, "allocate", "edge")
 
 
+@pytest.mark.parametrize("stage", ["stage", "pipeline", "allocate"])
+def test_every_argument_is_in_a_known_memory(stage):
+    far = 'memref<4xf32, #npu.space<"l2">>'
+    text = PLACED.format(second=64, sram=SRAM, between="", after="")
+    text = text.replace("(%scratch", f"(%x: {far}, %scratch")
+    assert f"{far} is in none of the memories dram, sram, acc" in violations(text, stage, "edge")
+
+
 def test_host_parts_assert_nothing():
     text = """func.func @f(%x: i1) {
       cf.assert %x, "must hold"
