@@ -158,6 +158,20 @@ class DmaNoneOp(TileOp, name="dma_none"):
         return True
 
 
+class DmaJoinOp(TileOp, name="dma_join"):
+    """One token for the moves of all `tokens`: waiting for it waits for each of them.
+
+    Takes no time and holds nothing. A loop of moves joins the token of each to those of the moves
+    before, and is waited for like one move.
+    """
+
+    tokens: Sequence[ext.Operand[TokenType]]
+    token: ext.Result[TokenType]
+
+    def verify_op(self) -> bool:
+        return True if self.tokens else error(self, "takes at least one token")
+
+
 class FillOp(TileOp, name="fill", traits=[FillEffects]):
     """Set every element of an on-chip tile to `value`.
 

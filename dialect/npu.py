@@ -16,7 +16,7 @@ from mlir_npu.dialect.attributes import (
 )
 from mlir_npu.dialect.base import Npu
 from mlir_npu.dialect.compute import BatchMatmulOp, Conv2DOp, DepthwiseConv2DOp, MatmulOp, Pool2DOp
-from mlir_npu.dialect.movement import BarrierOp, DmaNoneOp, DmaStartOp, DmaWaitOp, FillOp
+from mlir_npu.dialect.movement import BarrierOp, DmaJoinOp, DmaNoneOp, DmaStartOp, DmaWaitOp, FillOp
 from mlir_npu.dialect.vector_unit import DrainOp, EltwiseOp, ReduceOp, YieldOp
 from mlir_npu.dialect.winograd import WinogradInputOp, WinogradOutputOp
 
@@ -28,6 +28,7 @@ __all__ = [
     "BatchMatmulOp",
     "Conv2DOp",
     "DepthwiseConv2DOp",
+    "DmaJoinOp",
     "DmaNoneOp",
     "DmaStartOp",
     "DmaWaitOp",

@@ -71,12 +71,12 @@ STAGES = (
     # tiles on chip, dram reached through DMA only
     Stage(
         "stage",
-        ("assign-memory-spaces", "insert-dma", "convert-linalg-to-npu", "split-dma", *CLEANUP),
+        ("assign-memory-spaces", "insert-dma", "convert-linalg-to-npu", *CLEANUP),
     ),
     # loads ahead of their tiles, stores behind them
     Stage(
         "pipeline",
-        ("order-tiles", "hoist-invariant-dma", "double-buffer", *CLEANUP),
+        ("order-tiles", "hoist-invariant-dma", "double-buffer", "split-dma", *CLEANUP),
     ),
     # moves that only copy left out where sram is a cache, offsets for what remains
     Stage(

@@ -14,12 +14,12 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "stage": (
         movement.dram_is_reached_by_dma_only,
         movement.tokens_are_waited_once,
-        movement.moves_have_the_rank_of_the_engine,
         memory.memories_are_known,
     ),
     "pipeline": (
         movement.dram_is_reached_by_dma_only,
         movement.tokens_are_waited_once,
+        movement.moves_have_the_rank_of_the_engine,
         memory.memories_are_known,
     ),
     "allocate": (

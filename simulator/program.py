@@ -17,7 +17,7 @@ from mlir_npu.simulator.buffers import Buffer
 from mlir_npu.simulator.errors import SimulationError, faults_of
 from mlir_npu.simulator.machine import Machine
 from mlir_npu.simulator.steps import Budget, Frame, Step, Steps
-from mlir_npu.simulator.values import value_function
+from mlir_npu.simulator.values import moves_of, value_function
 from mlir_npu.simulator.views import DYNAMIC
 
 ENDS = ("func.return", "scf.yield", "scf.forall.in_parallel")
@@ -181,7 +181,7 @@ class _Compiler:
 
     def _wait(self, op, inputs, outputs) -> Step:
         wait = self._machine.wait(op)
-        return lambda frame: wait([frame[i] for i in inputs])
+        return lambda frame: wait(list(moves_of([frame[i] for i in inputs])))
 
     def _compute(self, op, inputs, outputs) -> Step:
         compute = self._machine.compute(op)

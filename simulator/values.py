@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.simulator.buffers import Buffer, check_type
@@ -32,6 +33,8 @@ def value_function(op: ir.Operation, machine: Machine) -> Callable | None:
         return lambda: machine.allocate(op)
     if op.name == "npu.dma_none":
         return machine.no_move
+    if op.name == "npu.dma_join":
+        return lambda *tokens: tuple(moves_of(tokens))
     if op.name in SAME_BUFFER:
         return cast_function(op)
     if op.name == "memref.view":
@@ -41,6 +44,12 @@ def value_function(op: ir.Operation, machine: Machine) -> Callable | None:
     if op.name in RESHAPES:
         return reshape_function(op)
     return index_function(op)
+
+
+def moves_of(tokens: Sequence[Any]) -> Iterator[Any]:
+    """The tokens of single moves: a joined one is a tuple of them."""
+    for token in tokens:
+        yield from token if isinstance(token, tuple) else (token,)
 
 
 def _constant(op: ir.Operation) -> Callable:

@@ -2,14 +2,17 @@
 
 An engine walks the source and the target with one counter per dimension. Dimensions of extent 1
 need none, and two neighbours need one if both sides are contiguous in them, so that the rank of the
-engine limits fewer moves than their number of dimensions suggests.
+engine limits fewer moves than their number of dimensions suggests. A move that has too many becomes
+several, and so does a long one if there are channels to share it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import gcd
 
+from mlir_npu.dialect.target import Dma
 from mlir_npu.passes.analysis.permutation import permuted
 
 
@@ -42,18 +45,23 @@ def effective_dims(
         own = Dim(extent, read, written, (dim,))
         if merged and _contiguous(merged[-1], own):
             outer = merged.pop()
-            own = Dim(outer.extent * extent, read, written, (*outer.dims, dim))
+            whole = None if outer.extent is None else outer.extent * extent
+            own = Dim(whole, read, written, (*outer.dims, dim))
         merged.append(own)
     return tuple(merged)
 
 
 def _contiguous(outer: Dim, inner: Dim) -> bool:
     """Whether a step of `outer` is as long as all of `inner`, in the source and in the target."""
-    known = (outer.extent, outer.source_stride, outer.target_stride)
-    if None in known or None in (inner.extent, inner.source_stride, inner.target_stride):
+    known = (outer.source_stride, outer.target_stride, *_of(inner))
+    if None in known:
         return False
     steps = (outer.source_stride, outer.target_stride)
     return steps == (inner.extent * inner.source_stride, inner.extent * inner.target_stride)
+
+
+def _of(dim: Dim) -> tuple[int | None, ...]:
+    return dim.extent, dim.source_stride, dim.target_stride
 
 
 def move_dims(
@@ -84,3 +92,21 @@ def dims_to_loop_over(
         return None
     taken = sorted(free, key=lambda d: d.extent)[:needed]
     return tuple(sorted(dim for merged in taken for dim in merged.dims))
+
+
+def dim_to_share(
+    dims: Sequence[Dim], extents: Sequence[int], channels: int, fixed: Sequence[int] = ()
+) -> tuple[int, int] | None:
+    """The dimension of the target to cut, so that channels share a move, and the number of parts.
+
+    `extents` are those of the target. Parts are equal and need no more counters than the whole, so
+    only the outermost of merged dimensions is cut. None if there is only one part.
+    """
+    free = [d.dims[0] for d in dims if d.extent is not None and not set(d.dims) & set(fixed)]
+    parts, dim = max(((gcd(extents[dim], channels), -dim) for dim in free), default=(1, 0))
+    return (-dim, parts) if parts > 1 else None
+
+
+def worth_sharing(size: int, dma: Dma):
+    """Whether a move of `size` bytes is long enough for a setup of every channel."""
+    return size >= dma.channels * dma.setup_cycles * dma.bytes_per_cycle

@@ -76,8 +76,12 @@ class Steps:
     def _is_overwritten_first(self, uses, op: ir.Operation) -> bool:
         if op.name not in ("scf.for", "scf.forall"):
             return False
-        real = [(user, value) for user, value in uses if not _is_view(user)]
-        return bool(real) and overwrites(*real[0])
+        touching = [
+            (user, value)
+            for user, value in uses
+            if isinstance(value.type, ir.MemRefType) and not _is_view(user)
+        ]
+        return bool(touching) and overwrites(*touching[0])
 
     def _end(self, op: ir.Operation) -> int:
         if op not in self._ends:

@@ -8,7 +8,7 @@ from mlir_npu.passes.kernels.walk import nested, users
 from mlir_npu.passes.microkernels.emit import index_constant
 from mlir_npu.passes.registry import fail
 
-CARRIERS = ("scf.for", "scf.yield")
+CARRIERS = ("scf.for", "scf.yield", "npu.dma_join")
 
 
 def retire_tokens(module: ir.Operation) -> None:
@@ -21,8 +21,8 @@ def retire_tokens(module: ir.Operation) -> None:
             elif list(token.uses):
                 with ir.InsertionPoint(op), op.location:
                     token.replace_all_uses_with(index_constant(0))
-    for none in nested(module, "npu.dma_none"):
-        none.erase()
+    for op in nested(module, "npu.dma_none", "npu.dma_join"):
+        op.erase()
 
 
 def _tokens(op: ir.Operation) -> list[ir.Value]:

@@ -265,3 +265,12 @@ func.func @apart(%x: memref<8x16xf32>, %i: index) {
   "npu.dma_wait"(%0, %1) : (!npu.token, !npu.token) -> ()
   return
 }
+
+// -----
+
+func.func @join_nothing() {
+  // expected-error @below {{'npu.dma_join' op takes at least one token}}
+  %0 = "npu.dma_join"() : () -> !npu.token
+  "npu.dma_wait"(%0) : (!npu.token) -> ()
+  return
+}

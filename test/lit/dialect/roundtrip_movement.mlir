@@ -58,3 +58,13 @@ func.func @no_move() {
   "npu.dma_wait"(%0) : (!npu.token) -> ()
   return
 }
+
+// One token for two moves.
+// CHECK-LABEL: func.func @joined
+// CHECK: %[[T:.*]] = "npu.dma_join"(%arg0, %arg1) : (!npu.token, !npu.token) -> !npu.token
+// CHECK: "npu.dma_wait"(%[[T]]) : (!npu.token) -> ()
+func.func @joined(%a: !npu.token, %b: !npu.token) {
+  %0 = "npu.dma_join"(%a, %b) : (!npu.token, !npu.token) -> !npu.token
+  "npu.dma_wait"(%0) : (!npu.token) -> ()
+  return
+}

@@ -1,15 +1,5 @@
 // RUN: %npu-opt %s --target edge --pass-pipeline='builtin.module(split-dma)' --split-input-file --verify-diagnostics
 
-func.func private @waited_later(%x: memref<8x7x6x5x2xf32>, %y: memref<2x5x6x7x8xf32>, %u: memref<4xf32>, %v: memref<4xf32>) attributes {npu.kernel = "copy"} {
-  // expected-error @below {{a move of 5 dimensions exceeds the 4 of the DMA engine, and only one that is waited for at once becomes a loop}}
-  %t = "npu.dma_start"(%x, %y) {permutation = array<i64: 4, 3, 2, 1, 0>} : (memref<8x7x6x5x2xf32>, memref<2x5x6x7x8xf32>) -> !npu.token
-  %s = "npu.dma_start"(%u, %v) {permutation = array<i64: 0>} : (memref<4xf32>, memref<4xf32>) -> !npu.token
-  "npu.dma_wait"(%t, %s) : (!npu.token, !npu.token) -> ()
-  return
-}
-
-// -----
-
 func.func private @padded_everywhere(%x: memref<2x3x4x5x6xf32>, %y: memref<4x5x6x7x8xf32>) attributes {npu.kernel = "copy"} {
   %one = arith.constant 1 : index
   // expected-error @below {{a move of 5 dimensions exceeds the 4 of the DMA engine, and it pads or has unknown extents in too many of them to be split; raise dma.max_rank of the target or run the kernel on the host}}

@@ -28,9 +28,14 @@ def with_memories(name, unit):
     return replace(target, vector=replace(target.vector, lanes=unit.lanes, registers=unit.registers))
 
 
+def with_split_moves(target):
+    dma = replace(target.dma, channels=2, max_rank=2, setup_cycles=1)
+    return replace(target, dma=dma)
+
+
 TARGETS = {
     "small, AVX-512": with_memories("small", AVX512),
-    "small, AVX2": with_memories("small", AVX2),
+    "small, AVX2, split moves": with_split_moves(with_memories("small", AVX2)),
     "edge, SSE": with_memories("edge", SSE),
     "cached": target_with(AVX512),
 }

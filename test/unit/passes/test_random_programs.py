@@ -29,11 +29,14 @@ TIGHT = replace(  # most tiles leave no room for a second one
     sram=replace(SMALL.sram, bytes=2048),
     acc=replace(SMALL.acc, bytes=512),
 )
-TARGETS = (SMALL, EDGE, SMALL, TIGHT)  # in turns
+SPLIT = replace(  # most moves become several
+    SMALL, name="split", dma=replace(SMALL.dma, channels=2, max_rank=2, setup_cycles=1)
+)
+TARGETS = (SMALL, EDGE, SPLIT, TIGHT)  # in turns
 
 
 def run_shard(number: int, kernels: int, record) -> None:
-    for target in (SMALL, EDGE, TIGHT):
+    for target in TARGETS:
         own = range(number * kernels, (number + 1) * kernels)
         numbers = [i for i in own if TARGETS[i % len(TARGETS)] == target]
         bulk = Bulk()

@@ -8,11 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlir_npu.dialect.target import Dma
 from mlir_npu.passes.analysis.move_shape import (
     Dim,
+    dim_to_share,
     dims_to_loop_over,
     effective_dims,
     move_dims,
+    worth_sharing,
 )
 from mlir_npu.passes.analysis.permutation import permuted
 
@@ -86,11 +89,11 @@ def test_rank(move, rank):
 
 
 def test_unknown_extents_and_strides_are_not_merged():
-    assert effective_dims([None, 4, 8], [32, 8, 1], [32, 8, 1]) == (
-        Dim(None, 32, 32, (0,)),
-        Dim(32, 1, 1, (1, 2)),
+    assert effective_dims([4, None, 8], [64, 8, 1], [32, 8, 1]) == (
+        Dim(4, 64, 32, (0,)),
+        Dim(None, 1, 1, (1, 2)),  # whatever the extent, its steps are as long as what is inside
     )
-    assert len(effective_dims([2, None, 8], [None, 8, 1], [32, 8, 1])) == 3
+    assert len(effective_dims([2, None, 8], [None, 9, 1], [32, 8, 1])) == 3
     assert len(effective_dims([2, 4], [None, 1], [4, 1])) == 2
 
 
@@ -108,3 +111,26 @@ def test_loops_run_over_all_parts_of_a_merged_dimension():
     dims = effective_dims([2, 3, 5, 7], [3, 1, 700, 50], [105, 35, 7, 1])
     assert [d.dims for d in dims] == [(0, 1), (2,), (3,)]
     assert dims_to_loop_over(dims, 1) == (0, 1, 2)
+
+
+def test_channels_share_the_dimension_with_the_most_parts():
+    extents = [3, 4, 6, 8]
+    dims = effective_dims(extents, [1000, 100, 10, 1], [192, 48, 8, 1])
+    assert [d.dims for d in dims] == [(0,), (1,), (2,), (3,)]
+    assert dim_to_share(dims, extents, 1) is None
+    assert dim_to_share(dims, extents, 2) == (1, 2)  # the outermost of equals
+    assert dim_to_share(dims, extents, 2, fixed=[1]) == (2, 2)
+    assert dim_to_share(dims, extents, 3) == (0, 3)
+    assert dim_to_share(dims, extents, 8) == (3, 8)
+    assert dim_to_share(dims, extents, 5) is None
+
+
+def test_only_the_outermost_of_merged_dimensions_is_shared():
+    extents = [3, 4, 8]
+    dims = effective_dims(extents, [32, 8, 1], [32, 8, 1])
+    assert dim_to_share(dims, extents, 2) is None and dim_to_share(dims, extents, 6) == (0, 3)
+
+
+def test_a_move_is_shared_if_it_takes_longer_than_the_setups():
+    dma = Dma(channels=2, setup_cycles=100, bytes_per_cycle=32, max_rank=4)
+    assert worth_sharing(6400, dma) and not worth_sharing(6399, dma)
