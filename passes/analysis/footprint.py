@@ -40,6 +40,7 @@ class Access:
 
     `image`, if it is read through a pad: per dimension, how many padded elements come before its
     data, and the extent of the data. `moved`: it is in dram too; what stays on chip is never moved.
+    `extents`: of the operand, with its padding; None if all of it is indexed.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Access:
     written: bool = False
     image: tuple[tuple[int, int], ...] | None = None
     moved: bool = True
+    extents: tuple[int, ...] | None = None
 
     @property
     def padded(self) -> bool:

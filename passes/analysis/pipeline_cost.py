@@ -10,6 +10,9 @@ two buffers the units work at the same time, and the kernel takes as long as the
   last, while the root computes.
 * dma out: what comes before the first store, then all stores.
 
+A move is several where `split-dma` makes it so (`move_parts`); these run on all channels. Moves of
+one operand follow each other: loads are one iteration ahead, and two stores are under way.
+
 A load in an outer loop holds back the loads of the inner loops once each time (`_stalls`). A store
 is waited for two iterations later, before the iteration after that is issued, so that three
 iterations take at least compute, drain and store of one (`_in_flight`). With one buffer everything
@@ -22,8 +25,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mlir_npu.dialect.target import Target
-from mlir_npu.passes.analysis.footprint import Compute, KernelShape
+from mlir_npu.dialect.target import Dma, Target
+from mlir_npu.passes.analysis.footprint import Access, Compute, KernelShape
+from mlir_npu.passes.analysis.move_parts import move_parts
 from mlir_npu.passes.analysis.tile_grid import buffer_bytes, elements, moved_bytes, product
 from mlir_npu.passes.analysis.unit_cycles import (
     accumulator_fill_cycles,
@@ -34,6 +38,8 @@ from mlir_npu.passes.analysis.unit_cycles import (
     window_cycles,
 )
 
+IN_FLIGHT = {False: 1, True: 2}  # moves of one operand at a time: loads, stores
+
 
 @dataclass(frozen=True)
 class TileWork:
@@ -41,8 +47,8 @@ class TileWork:
 
     trips: iterations of every loop. matrix, vector: cycles of all iterations of the reduction loops
     for one tile of the parallel loops; last_step: those of the last iteration, of which epilogue
-    come after the root. moves: cycles of one move of each operand, 0 if it is not moved. sizes:
-    bytes of one buffer of each operand.
+    come after the root. moves: cycles of one move of each operand, all of its parts, 0 if it is not
+    moved; transfers: those of all parts one after the other. sizes: bytes of one buffer.
     """
 
     trips: np.ndarray
@@ -51,6 +57,7 @@ class TileWork:
     last_step: np.ndarray
     epilogue: np.ndarray
     moves: tuple[np.ndarray, ...]
+    transfers: tuple[np.ndarray, ...]
     sizes: tuple[np.ndarray, ...]
 
     def __getitem__(self, rows) -> TileWork:
@@ -62,18 +69,24 @@ class TileWork:
             self.last_step[rows],
             self.epilogue[rows],
             tuple(move[rows] for move in self.moves),
+            tuple(transfer[rows] for transfer in self.transfers),
             tuple(size[rows] for size in self.sizes),
         )
 
 
 @dataclass(frozen=True)
 class Occupancy:
-    """Busy cycles of every unit over the whole kernel."""
+    """Cycles of every unit over the whole kernel.
+
+    dma_in, dma_out: that the moves take at the least, side by side; loads, stores: one by one.
+    """
 
     matrix: np.ndarray
     vector: np.ndarray
     dma_in: np.ndarray
     dma_out: np.ndarray
+    loads: np.ndarray
+    stores: np.ndarray
 
 
 def tile_work(shape: KernelShape, tiles: np.ndarray, target: Target) -> TileWork:
@@ -92,6 +105,7 @@ def tile_work(shape: KernelShape, tiles: np.ndarray, target: Target) -> TileWork
         unit = "matrix" if compute.unit == "matrix" else "vector"
         on_unit[unit] = on_unit[unit] + once * steps
         steps_of.append(once)
+    moves = [_move(shape, access, tiles, target.dma) for access in shape.accesses]
     alignments = {"sram": target.sram.alignment, "acc": target.acc.alignment}
     return TileWork(
         trips,
@@ -99,12 +113,19 @@ def tile_work(shape: KernelShape, tiles: np.ndarray, target: Target) -> TileWork
         on_unit["vector"],
         sum(steps_of, zeros),
         sum(steps_of[1:], zeros),
-        tuple(
-            move_cycles(moved_bytes(shape, access, tiles), target.dma) if access.moved else zeros
-            for access in shape.accesses
-        ),
+        tuple(move for move, _ in moves),
+        tuple(transfer for _, transfer in moves),
         tuple(buffer_bytes(access, tiles, alignments[access.space]) for access in shape.accesses),
     )
+
+
+def _move(shape: KernelShape, access: Access, tiles: np.ndarray, dma: Dma):
+    """Cycles of one move until it is done, and cycles that it keeps channels busy."""
+    if not access.moved:
+        return (np.zeros(len(tiles), dtype=np.int64),) * 2
+    parts = move_parts(shape, access, tiles, dma)
+    part = move_cycles(ceil_divide(moved_bytes(shape, access, tiles), parts), dma)
+    return ceil_divide(parts, dma.channels) * part, parts * part
 
 
 def _compute_cycles(shape: KernelShape, compute: Compute, tiles: np.ndarray, target: Target):
@@ -150,22 +171,30 @@ def memory(
 def occupancy(
     shape: KernelShape, work: TileWork, counts: Sequence[np.ndarray], channels: int
 ) -> Occupancy:
-    """Total cycles of the units; channels of one direction share the moves."""
+    """Total cycles of the units."""
     parallel = product(work.trips, shape.parallel)
-    moved = {False: np.zeros_like(parallel), True: np.zeros_like(parallel)}
-    for access, move, count in zip(shape.accesses, work.moves, counts):
-        moved[access.written] = moved[access.written] + move * count
-    return Occupancy(
-        work.matrix * parallel,
-        work.vector * parallel,
-        ceil_divide(moved[False], channels),
-        ceil_divide(moved[True], channels),
-    )
+    loads, dma_in = _moves(shape, work, counts, channels, written=False)
+    stores, dma_out = _moves(shape, work, counts, channels, written=True)
+    return Occupancy(work.matrix * parallel, work.vector * parallel, dma_in, dma_out, loads, stores)
+
+
+def _moves(shape: KernelShape, work: TileWork, counts, channels: int, written: bool):
+    """Cycles of all loads, or of all stores: one by one, and at the least."""
+    one_by_one = once = busy = longest = np.zeros_like(work.matrix)
+    operands = zip(shape.accesses, work.moves, work.transfers, counts)
+    for access, move, transfer, count in operands:
+        if access.written == written:
+            one_by_one = one_by_one + move * count
+            once = once + np.where(count == 1, move, 0)  # waited for before the next starts
+            again = np.where(count == 1, 0, count)
+            busy = busy + transfer * again
+            longest = np.maximum(longest, ceil_divide(move * again, IN_FLIGHT[written]))
+    return one_by_one, once + np.maximum(longest, ceil_divide(busy, channels))
 
 
 def serial_cycles(busy: Occupancy) -> np.ndarray:
     """Everything is waited for before the next thing starts."""
-    return busy.matrix + busy.vector + busy.dma_in + busy.dma_out
+    return busy.matrix + busy.vector + busy.loads + busy.stores
 
 
 def pipelined_cycles(
@@ -197,13 +226,15 @@ def pipelined_cycles(
 
 def _first_load(shape, work: TileWork, counts, channels: int) -> np.ndarray:
     """Loads before the first compute: what is loaded once, and what the root reads."""
-    total = np.zeros_like(work.matrix)
-    for access, move, count in zip(shape.accesses, work.moves, counts):
-        reduced = any(access.depends_on(loop) for loop in shape.reductions)
-        if not access.written:
-            at_once = reduced or not shape.reductions
-            total = total + np.where(at_once | (count == 1), move, 0)
-    return ceil_divide(total, channels)
+    once = together = longest = np.zeros_like(work.matrix)
+    for access, move, transfer, count in zip(shape.accesses, work.moves, work.transfers, counts):
+        if access.written:
+            continue
+        once = once + np.where(count == 1, move, 0)
+        if not shape.reductions or any(access.depends_on(loop) for loop in shape.reductions):
+            together = together + np.where(count > 1, transfer, 0)
+            longest = np.maximum(longest, np.where(count > 1, move, 0))
+    return once + np.maximum(longest, ceil_divide(together, channels))
 
 
 def _late_loads(shape, work: TileWork, counts) -> np.ndarray:
@@ -225,7 +256,7 @@ def _stores(shape, work: TileWork) -> np.ndarray:
 
 def _in_flight(busy: Occupancy, one_tile: np.ndarray) -> np.ndarray:
     """A third of compute and stores, when three iterations are under way at any time."""
-    return ceil_divide(busy.matrix + busy.vector + busy.dma_out + 2 * one_tile, 3)
+    return ceil_divide(busy.matrix + busy.vector + busy.stores + 2 * one_tile, 3)
 
 
 def _stalls(shape, work: TileWork, counts, compute: np.ndarray) -> np.ndarray:

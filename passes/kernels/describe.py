@@ -228,7 +228,9 @@ def _accesses(ops: KernelOps, chain, loop_of) -> tuple[Access, ...]:
             if source is not None and source.name == "tensor.pad":
                 image = tuple(zip(integers(source, "static_low"), shape_of(source.operands[0])))
             key = (names[value], dims)
-            found[key] = Access(names[value], dims, _bytes(value), image=image)
+            found[key] = Access(
+                names[value], dims, _bytes(value), image=image, extents=tuple(shape_of(value))
+            )
         for result, map_ in zip(op.results, maps(op)[inputs:]):
             dims = _kernel_dims(map_, loop_of[op])
             name = f"result of {op.name}" if op == ops.last else f"intermediate of {op.name}"

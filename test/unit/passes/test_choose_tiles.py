@@ -1,9 +1,12 @@
 """What choose-tiles writes down comes true: the bytes, the buffers and the cycles."""
+from dataclasses import replace
+
 import pytest
 from staged import kernel_text as k
 from staged.run import compile_to
 
 from mlir_npu.dialect.bindings import ir
+from mlir_npu.dialect.target import load_target
 from mlir_npu.passes.choose_tiles import SCHEDULE
 from mlir_npu.passes.kernels.walk import kernels
 from mlir_npu.passes.pipelining.rotate import SINGLE
@@ -27,11 +30,33 @@ KERNELS = {
     "matmul of one row": k.matmul(1, 512, 10, 16),
     "mean": k.mean((1, 14, 14, 128)),
     "eltwise": k.add_relu((1, 28, 28, 64)),
+    "depthwise of few channels": k.depthwise_conv2d((2, 37, 29, 32), SAME),
+    "conv of odd sizes": k.conv2d((2, 37, 29, 6), 1, 32, SAME),
+    "conv of blocks of 24": k.grouped_conv2d((2, 19, 15, 2, 32), 1, 24, k.Window((3, 1), low=(0, 1))),
+    "pool of odd sizes": k.pool2d((2, 37, 29, 64), HALVE, "max"),
+    "mean of odd sizes": k.mean((2, 15, 15, 48)),
+    "matmul of odd sizes": k.matmul(37, 51, 7, 9),
 }
+EDGE, SMALL = load_target("edge"), load_target("small")
+
+
+def with_dma(target, name, **values):
+    return replace(target, name=name, dma=replace(target.dma, **values))
+
+
+TARGETS = (
+    EDGE,
+    SMALL,
+    with_dma(EDGE, "rank 2", max_rank=2),
+    with_dma(EDGE, "rank 3", max_rank=3),
+    with_dma(EDGE, "two channels", channels=2),
+    with_dma(EDGE, "two channels, rank 2", channels=2, max_rank=2),
+    with_dma(SMALL, "small, three channels, rank 2", channels=3, max_rank=2),
+)
 TOLERANCE = 0.05  # of the cycles
 
 
-@pytest.mark.parametrize("target", ["edge", "small"])
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
 @pytest.mark.parametrize("name", KERNELS)
 def test_the_schedule_comes_true(name, target):
     module = compile_to(KERNELS[name], "allocate", target)
@@ -42,6 +67,8 @@ def test_the_schedule_comes_true(name, target):
     assert SINGLE not in str(kernel), "a tile has one buffer, and two were promised"
     (run,) = simulate_module(module.operation).calls
     assert integer(chosen, "cycles") == pytest.approx(run.cycles, rel=TOLERANCE)
+    serial = compile_to(KERNELS[name], "allocate", target, "serial")
+    assert run.cycles <= simulate_module(serial.operation).cycles
 
 
 def integer(attributes: ir.DictAttr, name: str) -> int:

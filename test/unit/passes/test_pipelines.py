@@ -168,8 +168,8 @@ def test_moves_have_the_rank_of_the_engine():
       "npu.dma_wait"(%0) : (!npu.token) -> ()
       return
     }}"""
-    assert violations(text, "stage", "edge") == ["a move of 5 dimensions exceeds the 4 of the DMA engine"]
-    verify_stage(parse(text, "host"), "stage")
+    assert violations(text, "pipeline", "edge") == ["a move of 5 dimensions exceeds the 4 of the DMA engine"]
+    verify_stage(parse(text, "host"), "pipeline")
 
 
 PLACED = """func.func private @k(%scratch: memref<256xi8> {{npu.role = "scratch"}}) attributes {{

@@ -21,13 +21,15 @@ LLVM = (
 )
 
 
-def compile_to(kernel: Kernel, stage: str, target: str | Target = "edge") -> ir.Module:
+def compile_to(
+    kernel: Kernel, stage: str, target: str | Target = "edge", schedule: str = "pipelined"
+) -> ir.Module:
     """The module after `stage`; its context stays alive with it."""
     target = load_target(target) if isinstance(target, str) else target
     with make_context(), ir.Location.unknown():
         module = ir.Module.parse(kernel.text)
         set_target(module.operation, target)
-        run_stages(module, first="schedule", last=stage)
+        run_stages(module, first="schedule", last=stage, schedule=schedule)
         return module
 
 
