@@ -237,3 +237,12 @@ def test_occupancy_follows_the_use_of_buffers():
     )
     assert run.occupancy["sram"] == [(0, 8192), (356, 16384), (388, 8192), (744, 0)]
     assert run.occupancy["acc"] == []
+
+
+def test_a_channel_that_has_nothing_to_do_waits_for_the_other():
+    # one load of 64 * 32 * 4 bytes: 356 cycles on one of two channels
+    two = replace(EDGE, dma=replace(EDGE.dma, channels=2))
+    lines = (p.alloc("a", "64x32"), p.load("x", "a", "64x32", "t"), p.wait("t"))
+    run = timed(p.kernel({"x": "64x32"}, *lines, target=two))
+    assert run.bounded_by == "dma in"
+    assert run.losses()["end: waits for another channel"] == 356 / 2
