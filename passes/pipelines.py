@@ -76,12 +76,12 @@ STAGES = (
     # loads ahead of their tiles, stores behind them
     Stage(
         "pipeline",
-        ("order-tiles", "hoist-invariant-dma", "double-buffer", "split-dma", *CLEANUP),
+        ("order-tiles", "hoist-invariant-dma", "double-buffer", *CLEANUP),
     ),
-    # moves that only copy left out where sram is a cache, offsets for what remains
+    # moves that the engine can make, none that only copy where sram is a cache; offsets
     Stage(
         "allocate",
-        ("elide-dma", *CLEANUP, "plan-scratchpad", "plan-workspace", "canonicalize"),
+        ("split-dma", "elide-dma", *CLEANUP, "plan-scratchpad", "plan-workspace", "canonicalize"),
     ),
     # micro-kernels and threads
     Stage(

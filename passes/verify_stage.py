@@ -19,7 +19,6 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "pipeline": (
         movement.dram_is_reached_by_dma_only,
         movement.tokens_are_waited_once,
-        movement.moves_have_the_rank_of_the_engine,
         memory.memories_are_known,
     ),
     "allocate": (

@@ -70,6 +70,13 @@ EXAMPLES = {
 "npu.dma_wait"(%token) : (!npu.token) -> ()
 """,
     ),
+    "dma_join": Example(
+        "%rows: !npu.token, %more_rows: !npu.token",
+        """
+%all = "npu.dma_join"(%rows, %more_rows) : (!npu.token, !npu.token) -> !npu.token
+"npu.dma_wait"(%all) : (!npu.token) -> ()
+""",
+    ),
     "fill": Example(
         "%sums: memref<1x8x8x2x8xf32, #acc>",
         '"npu.fill"(%sums) {value = 0.0 : f32} : (memref<1x8x8x2x8xf32, #acc>) -> ()',

@@ -49,6 +49,8 @@ RULES = (
     Bad("dma_wait", "something to wait for", (("(%load, %store)", "()"),
         ("(!npu.token, !npu.token)", "()"))),
     Bad("dma_none", "form", (("dma_none\"()", "dma_none\"() {value = 0}"),)),
+    Bad("dma_join", "something to join", (("(%rows, %more_rows)", "()"),
+        ("(!npu.token, !npu.token)", "()"))),
     Bad("fill", "memory", (("f32, #acc>", "f32>"),)),
     Bad("fill", "type of the value", (("0.0 : f32", "0.0 : f16"),)),
     Bad("barrier", "form", (('"npu.barrier"()', '"npu.barrier"() {units = "all"}'),)),

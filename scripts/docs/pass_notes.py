@@ -163,8 +163,8 @@ NOTES = {
         slice changes with the slice of the input channels.
     """),
     "split-dma": Note("""
-        A move with more dimensions than the DMA engine can step through is split into a loop of
-        smaller ones.
+        A move with more dimensions than the DMA engine can step through becomes a loop of smaller
+        ones, and a long move is shared by the channels if there are several.
     """),
     "double-buffer": Note(
         """

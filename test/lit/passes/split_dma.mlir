@@ -4,7 +4,7 @@
 // RUN: %npu-opt %s --target %inputs/two_channels.toml --pass-pipeline='builtin.module(split-dma,split-dma)' | filecheck %s --check-prefix=SHARED
 // RUN: %npu-opt %s --target host --pass-pipeline='builtin.module(split-dma)' | filecheck %s --check-prefix=CACHED
 
-// CACHED-NOT: scf.for %{{.*}} iter_args
+// CACHED-NOT: npu.dma_join
 
 // The loop runs over the shortest dimension, the last of the source and the first of the target.
 // CHECK-LABEL: func.func private @transpose
