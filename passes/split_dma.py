@@ -163,7 +163,7 @@ def _slice(buffer: ir.Value, parts: Mapping[int, tuple[int, ir.Value]]) -> ir.Va
     for dim, (size, first) in parts.items():
         offsets[dim] = first if offsets[dim] == 0 else _sum(offsets[dim], first)
         sizes[dim] = size
-    type_ = ir.MemRefType(buffer.type)
+    type_ = ir.MemRefType(base.type)
     strides, _ = type_.get_strides_and_offset()
     part = ir.MemRefType.get(
         [DYNAMIC if isinstance(size, ir.Value) else size for size in sizes],
@@ -179,6 +179,8 @@ def _slice(buffer: ir.Value, parts: Mapping[int, tuple[int, ir.Value]]) -> ir.Va
 def _box(buffer: ir.Value) -> tuple[ir.Value, list, list]:
     """What `buffer` is a box of, with offsets and sizes. A box that is empty can have no boxes."""
     op, type_ = definition(buffer), ir.MemRefType(buffer.type)
+    if op is not None and op.name == "memref.cast":
+        return _box(op.operands[0])
     if op is not None and op.name == "memref.subview" and _has_rank_and_steps_of_base(op):
         values = iter(list(op.operands)[1:])
         offsets, sizes = (

@@ -78,6 +78,20 @@ func.func private @ahead(%x: memref<8x4x4x4x4xf32>, %y: memref<2x3x3x3x3xf32, #n
   return
 }
 
+// A tile that is all padding has an empty source, here one that is known to be.
+// CHECK-LABEL: func.func private @empty
+// CHECK: scf.for %[[I:.*]] = %c0{{.*}} to %c2{{.*}} step
+// CHECK: memref.subview %arg0[%[[I]], 0, 0, 0, 0] [1, 0, 3, 3, 3] {{.*}} : memref<2x4x4x4x4xf32> to memref<1x0x3x3x3xf32
+func.func private @empty(%x: memref<2x4x4x4x4xf32>) attributes {npu.kernel = "conv2d"} {
+  %zero = arith.constant 0 : index
+  %tile = memref.alloc() : memref<2x1x3x3x3xf32, #npu.space<"sram">>
+  %box = memref.subview %x[0, 0, 0, 0, 0] [2, 0, 3, 3, 3] [1, 1, 1, 1, 1] : memref<2x4x4x4x4xf32> to memref<2x0x3x3x3xf32, strided<[256, 64, 16, 4, 1]>>
+  %cast = memref.cast %box : memref<2x0x3x3x3xf32, strided<[256, 64, 16, 4, 1]>> to memref<2x?x3x3x3xf32, strided<[256, 64, 16, 4, 1], offset: ?>>
+  %t = "npu.dma_start"(%cast, %tile, %zero, %zero, %zero, %zero, %zero) {permutation = array<i64: 0, 1, 2, 3, 4>, pad_value = 0.0 : f32} : (memref<2x?x3x3x3xf32, strided<[256, 64, 16, 4, 1], offset: ?>>, memref<2x1x3x3x3xf32, #npu.space<"sram">>, index, index, index, index, index) -> !npu.token
+  "npu.dma_wait"(%t) : (!npu.token) -> ()
+  return
+}
+
 // What the engine can do stays: neighbours that are contiguous on both sides are one dimension, and
 // dimensions of extent 1 are none. Two channels share the long move, not the short one.
 // CHECK-LABEL: func.func private @allowed
