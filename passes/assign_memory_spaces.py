@@ -16,18 +16,14 @@ After:
     %o = memref.alloc() : memref<..., sram>;  linalg.generic {epilogue} ins(%a, %shift) outs(%o)
     memref.copy %o, %out_tile
 """
+
 from collections import ChainMap
 
 from mlir_npu.dialect.attributes import ACC, DRAM, SRAM, space_of, with_space
 from mlir_npu.dialect.bindings import ir, memref
-from mlir_npu.passes.kernels.describe import (
-    is_linalg,
-    not_staged,
-    output_count,
-    reduction_loops,
-)
 from mlir_npu.passes.kernels.pads import is_pad_fill
 from mlir_npu.passes.kernels.prerequisites import require_buffers
+from mlir_npu.passes.kernels.structured import is_linalg, not_staged, output_count, reduction_loops
 from mlir_npu.passes.kernels.walk import (
     definition,
     entry,

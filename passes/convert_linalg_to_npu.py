@@ -15,12 +15,13 @@ After:
     "npu.conv2d"(%x, %w, %a) {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>}
     "npu.drain"(%a, %shift, %o) ({ ^bb0(%v: f32, %s: f32, %old: f32): ... })
 """
+
 from mlir_npu.dialect import compute, movement, vector_unit
 from mlir_npu.dialect.attributes import ACC, space_of
 from mlir_npu.dialect.bindings import ir, linalg
-from mlir_npu.passes.kernels.describe import is_linalg, output_count, reduction_loops
 from mlir_npu.passes.kernels.pads import filled_value
 from mlir_npu.passes.kernels.prerequisites import require_buffers
+from mlir_npu.passes.kernels.structured import is_linalg, output_count, reduction_loops
 from mlir_npu.passes.kernels.views import without
 from mlir_npu.passes.kernels.walk import integers, kernels, nested, string, terminator, users
 from mlir_npu.passes.kernels.winograd import expand_winograd

@@ -15,20 +15,21 @@ After:
       %t = linalg.generic ins(%c, %shift[tile]) outs(%o[tile])
       scf.forall.in_parallel { tensor.parallel_insert_slice %t into %o[tile] } }
 """
+
 from mlir_npu.dialect.bindings import PassManager, ir, structured, transform
-from mlir_npu.passes.kernels.describe import (
-    KernelOps,
-    kernel_ops,
-    loop_extents,
-    maps,
-    reduction_loops,
-)
 from mlir_npu.passes.kernels.prerequisites import require_kernels
 from mlir_npu.passes.kernels.schedule import (
     SCHEDULE,
     TILE_LOOPS,
     check_against_loops,
     read_schedule,
+)
+from mlir_npu.passes.kernels.structured import (
+    KernelOps,
+    kernel_ops,
+    loop_extents,
+    maps,
+    reduction_loops,
 )
 from mlir_npu.passes.kernels.walk import kernels, nested, symbol
 from mlir_npu.passes.registry import NoOptions, fail, register_pass

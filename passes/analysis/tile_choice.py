@@ -18,6 +18,7 @@ from mlir_npu.passes.analysis import cached_tiles, pipeline_cost
 from mlir_npu.passes.analysis.footprint import Footprint, KernelShape, footprint
 from mlir_npu.passes.analysis.tile_grid import all_tiles, buffer_bytes
 from mlir_npu.passes.analysis.tile_orders import groups, orders
+from mlir_npu.passes.analysis.tile_work import tile_work
 
 MODES = ("pipelined", "serial", "untiled")
 WORTH_NAMING = 0.99  # share of the cycles below which a larger memory would have helped
@@ -82,7 +83,7 @@ class _Found:
 
 
 def _search(shape: KernelShape, tiles: np.ndarray, target: Target, mode: str) -> _Found:
-    work = pipeline_cost.tile_work(shape, tiles, target)
+    work = tile_work(shape, tiles, target)
     fits = overall = None
     for split, rows in groups(shape, work.trips):
         own = work[rows]
@@ -139,7 +140,7 @@ def _bound(shape: KernelShape, found: _Found, target: Target) -> str:
 
 def busiest_unit(shape: KernelShape, choice: Choice, target: Target) -> str:
     """The unit that the choice keeps busy for the most cycles."""
-    work = pipeline_cost.tile_work(shape, np.array([choice.tile]), target)
+    work = tile_work(shape, np.array([choice.tile]), target)
     counts = pipeline_cost.move_counts(shape, work.trips, choice.order)
     busy = pipeline_cost.occupancy(shape, work, counts, target.dma.channels)
     units = {

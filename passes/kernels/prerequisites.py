@@ -1,7 +1,7 @@
 """What a pass needs to have been done before it: an error names the pass that was left out."""
 
 from mlir_npu.dialect.bindings import ir
-from mlir_npu.passes.kernels.describe import is_linalg
+from mlir_npu.passes.kernels.structured import is_linalg
 from mlir_npu.passes.kernels.walk import KERNEL, functions, nested
 from mlir_npu.passes.registry import fail
 

@@ -1,8 +1,9 @@
 """Read and check the `npu.schedule` of a kernel: it may have been written by hand."""
+
 from dataclasses import dataclass
 
 from mlir_npu.dialect.bindings import ir
-from mlir_npu.passes.kernels.describe import kernel_ops, loop_extents, reduction_loops
+from mlir_npu.passes.kernels.structured import kernel_ops, loop_extents, reduction_loops
 from mlir_npu.passes.kernels.walk import nested, symbol
 from mlir_npu.passes.registry import fail
 
@@ -75,9 +76,7 @@ def _check_sizes(
 ) -> None:
     name = symbol(kernel)
     if len(sizes) != len(extents):
-        fail(
-            kernel, f"schedule of '{name}' has {len(sizes)} {key} sizes for {len(extents)} {what}"
-        )
+        fail(kernel, f"schedule of '{name}' has {len(sizes)} {key} sizes for {len(extents)} {what}")
     for loop, (size, extent) in enumerate(zip(sizes, extents)):
         if size and extent % size:
             fail(

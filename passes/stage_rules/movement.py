@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from mlir_npu.dialect.attributes import DRAM, TokenType, space_of
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.dialect.target import target_of
-from mlir_npu.passes.kernels.describe import is_linalg
+from mlir_npu.passes.kernels.structured import is_linalg
 from mlir_npu.passes.kernels.walk import (
     argument_roles,
     entry,

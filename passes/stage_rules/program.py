@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.dialect.target import target_of
 from mlir_npu.passes.choose_tiles import SCHEDULE, is_untiled
-from mlir_npu.passes.kernels.describe import is_linalg, loop_extents, reduction_loops
+from mlir_npu.passes.kernels.structured import is_linalg, loop_extents, reduction_loops
 from mlir_npu.passes.kernels.walk import (
     KERNEL,
     called,

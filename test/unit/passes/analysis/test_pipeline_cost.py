@@ -10,6 +10,7 @@ from mlir_npu.dialect.target import Dma, MacsPerCell, MatrixUnit, load_target
 from mlir_npu.passes.analysis import pipeline_cost as cost
 from mlir_npu.passes.analysis.footprint import Access, Compute, KernelShape, Loop
 from mlir_npu.passes.analysis.tile_grid import all_tiles, moved_bytes
+from mlir_npu.passes.analysis.tile_work import tile_work
 
 # a move of n bytes takes 10 + n / 4 cycles; 4 x 4 cells; 8 lanes
 MACHINE = replace(
@@ -37,7 +38,7 @@ MATMUL = KernelShape(
 
 
 def work_of(*tile: int, shape: KernelShape = MATMUL) -> cost.TileWork:
-    return cost.tile_work(shape, np.array([tile]), MACHINE)
+    return tile_work(shape, np.array([tile]), MACHINE)
 
 
 def counts_of(tile, order, shape: KernelShape = MATMUL) -> dict[str, int]:

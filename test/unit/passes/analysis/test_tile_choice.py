@@ -14,6 +14,7 @@ from mlir_npu.passes.analysis.footprint import Access, Compute, KernelShape, Loo
 from mlir_npu.passes.analysis.tile_choice import MODES, DoesNotFit, choose_tile
 from mlir_npu.passes.analysis.tile_grid import MOST_TILES, all_tiles
 from mlir_npu.passes.analysis.tile_orders import groups, orders
+from mlir_npu.passes.analysis.tile_work import tile_work
 
 EDGE = load_target("edge")
 
@@ -111,7 +112,7 @@ def test_it_is_the_cheapest_of_all_orders_and_buffers(shape, sram):
     """Compared with a search that leaves no order out."""
     target = with_memory(EDGE, sram)
     tiles = all_tiles(shape, any_size=True)
-    work = pipeline_cost.tile_work(shape, tiles, target)
+    work = tile_work(shape, tiles, target)
     best = np.iinfo(np.int64).max
     for order in itertools.permutations(shape.parallel):
         counts = pipeline_cost.move_counts(shape, work.trips, order)
