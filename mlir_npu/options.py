@@ -42,7 +42,10 @@ class Options:
     # are there to compare with. A target whose scratchpad is a cache has one way only.
     schedule: str = "pipelined"
     # Whether 3 x 3 convolutions on the CPU may take fewer multiplications (Winograd), where that is
-    # faster. The result then differs from the plain sum by rounding only, yet by more of it.
+    # faster. An output is then computed with its neighbours, in windows of 2 x 2 or 4 x 4: the
+    # result differs from the plain sum by rounding, relative to the largest values of the window,
+    # and a NaN, an infinity, or a value near the end of f32's range reaches all of the window. Set
+    # it to False where values differ by many orders of magnitude, or NaN must stay where it is.
     winograd: bool = True
     # Threads of a region; None follows torch.set_num_threads.
     num_threads: int | None = None

@@ -88,3 +88,23 @@ def test_it_can_be_forbidden(tmp_path):
     layer, x = nn.Conv2d(32, 32, 3, padding=1).eval(), torch.randn(1, 32, 16, 16)
     check_inference(layer, x, options={"winograd": False, "dump_dir": str(tmp_path)})
     assert "npu.conv2d" in kernels(tmp_path) and "winograd" not in kernels(tmp_path)
+
+
+def test_without_it_a_nan_reaches_the_outputs_that_read_it_alone():
+    torch.manual_seed(0)
+    layer, x = nn.Conv2d(16, 16, 3, padding=1).eval(), torch.randn(2, 16, 16, 16)
+    x[0, 0, 4, 4] = torch.nan
+    result = check_inference(layer, x, options={"winograd": False, "min_region_macs": 0})
+    assert result.isnan().sum() == 9 * 16
+
+
+def test_with_it_a_nan_reaches_the_windows_that_read_it_alone():
+    torch.manual_seed(0)
+    layer, x = nn.Conv2d(16, 16, 3, padding=1).eval(), torch.randn(2, 16, 16, 16)
+    x[0, 0, 4, 4] = torch.nan
+    with torch.no_grad():
+        result, plain = compile_model(layer, min_region_macs=0)(x), layer(x)
+    assert result.isnan()[plain.isnan()].all()
+    assert not result[1].isnan().any() and not result[0, :, 8:, :].isnan().any()
+    finite = ~result.isnan()
+    torch.testing.assert_close(result[finite], plain[finite], rtol=1e-4, atol=1e-5)
