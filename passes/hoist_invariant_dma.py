@@ -23,7 +23,7 @@ from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.kernels.walk import kernels, nested
 from mlir_npu.passes.pipelining.addresses import address_ops, root_of, written_roots
 from mlir_npu.passes.pipelining.loop_chain import chain_of
-from mlir_npu.passes.pipelining.transfers import Load, read_load
+from mlir_npu.passes.pipelining.transfers import read_load
 from mlir_npu.passes.registry import NoOptions, register_pass
 
 
@@ -41,19 +41,20 @@ def _hoist(move: ir.Operation) -> bool:
     if isinstance(load, str) or isinstance(chain, str):
         return False
     loop = chain.loops[-1].op
-    if not _is_invariant(load, loop):
+    addresses = _invariant_addresses(move, loop)
+    if addresses is None:
         return False
-    addresses = address_ops(list(move.operands)[:1] + list(move.operands)[2:], loop)
     for op in [*addresses, load.buffer, move, load.wait]:
         op.move_before(loop)
     return True
 
 
-def _is_invariant(load: Load, loop: ir.Operation) -> bool:
-    operands = list(load.move.operands)
-    addresses = address_ops([operands[0], *operands[2:]], loop)
-    if isinstance(addresses, str):
-        return False
+def _invariant_addresses(move: ir.Operation, loop: ir.Operation) -> list[ir.Operation] | None:
+    """The ops of the loop that compute what `move` reads; None if that depends on the loop."""
+    source, _, *low = move.operands
+    addresses = address_ops([source, *low], loop)
+    if isinstance(addresses, str) or root_of(source) in written_roots(loop):
+        return None
+    used = [source, *low, *(value for op in addresses for value in op.operands)]
     arguments = set(loop.regions[0].blocks[0].arguments)
-    used = [operands[0], *operands[2:], *(v for op in addresses for v in op.operands)]
-    return not arguments.intersection(used) and root_of(operands[0]) not in written_roots(loop)
+    return None if arguments.intersection(used) else addresses

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mlir_npu.dialect.attributes import TokenType
 from mlir_npu.dialect.bindings import ir
+from mlir_npu.passes.kernels.tokens import tokens_of
 from mlir_npu.passes.kernels.walk import nested, users
 from mlir_npu.passes.microkernels.emit import index_constant
 from mlir_npu.passes.registry import fail
@@ -14,7 +14,7 @@ CARRIERS = ("scf.for", "scf.yield", "npu.dma_join")
 def retire_tokens(module: ir.Operation) -> None:
     """Make every token that loops and branches carry an index 0; waits are gone before."""
     for op in nested(module):
-        for token in _tokens(op):
+        for token, _ in list(tokens_of(op)):
             _require_carriers(op, token)
             if not op.name.startswith("npu."):
                 token.set_type(ir.IndexType.get())
@@ -23,13 +23,6 @@ def retire_tokens(module: ir.Operation) -> None:
                     token.replace_all_uses_with(index_constant(0))
     for op in nested(module, "npu.dma_none", "npu.dma_join"):
         op.erase()
-
-
-def _tokens(op: ir.Operation) -> list[ir.Value]:
-    """Tokens that `op` makes or that its regions receive."""
-    blocks = [block for region in op.regions for block in region.blocks]
-    values = [*op.results, *(argument for block in blocks for argument in block.arguments)]
-    return [value for value in values if isinstance(value.type, TokenType)]
 
 
 def _require_carriers(op: ir.Operation, token: ir.Value) -> None:

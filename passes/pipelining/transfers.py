@@ -12,54 +12,50 @@ from mlir_npu.passes.microkernels.aliasing import users_of, whole_buffer
 
 
 @dataclass(frozen=True)
-class Load:
-    """A move from dram that alone fills `buffer`, an allocation, and the wait for it at once."""
+class Transfer:
+    """A move between dram and a tile, the wait for it at once, and the allocation of the tile."""
 
     move: ir.Operation
     wait: ir.Operation
     buffer: ir.Operation
 
 
-@dataclass(frozen=True)
-class Store:
-    """A move to dram that alone reads `buffer`, which the iteration overwrites before."""
-
-    move: ir.Operation
-    wait: ir.Operation
-    buffer: ir.Operation
-
-
-def read_load(move: ir.Operation) -> Load | str:
-    """The load that `move` is, or why it is none."""
-    source, target = move.operands[0], move.operands[1]
-    if (space_of(source.type), space_of(target.type)) != (DRAM, SRAM):
-        return "is no load"
-    wait, buffer = _wait_of(move), _own_buffer(target, move)
-    for found in (wait, buffer):
-        if isinstance(found, str):
-            return found
+def read_load(move: ir.Operation) -> Transfer | str:
+    """`move` as a load from dram that alone fills its buffer, or why it is none."""
+    load = _read(move, (DRAM, SRAM), tile=1)
+    if isinstance(load, str):
+        return load
+    target = move.operands[1]
     others = [op for op in users_of(target) if op != move]
     if any(_writes(op, target) for op in others):
         return "its buffer is also written by another op"
-    if any(_position(op, move.block) <= _position(wait, move.block) for op in others):
+    if any(_position(op, move.block) <= _position(load.wait, move.block) for op in others):
         return "its buffer is used before it is loaded"
-    return Load(move, wait, buffer)
+    return load
 
 
-def read_store(move: ir.Operation) -> Store | str:
-    """The store that `move` is, or why it is none."""
-    source, target = move.operands[0], move.operands[1]
-    if (space_of(source.type), space_of(target.type)) != (SRAM, DRAM):
-        return "is no store"
-    wait, buffer = _wait_of(move), _own_buffer(source, move)
+def read_store(move: ir.Operation) -> Transfer | str:
+    """`move` as a store to dram of a buffer that the iteration overwrites, or why it is none."""
+    store = _read(move, (SRAM, DRAM), tile=0)
+    if isinstance(store, str):
+        return store
+    if (reason := _starts_anew(store.buffer)) is not None:
+        return reason
+    readers = users_of(move.operands[0])
+    if max(_position(op, move.block) for op in readers) > _position(move, move.block):
+        return "its buffer is used after it is stored"
+    return store
+
+
+def _read(move: ir.Operation, ends: tuple[str, str], tile: int) -> Transfer | str:
+    """`move` between the memories `ends`, of which operand `tile` is the tile."""
+    if tuple(space_of(move.operands[i].type) for i in (0, 1)) != ends:
+        return f"does not move from {ends[0]} to {ends[1]}"
+    wait, buffer = _wait_of(move), _own_buffer(move.operands[tile], move)
     for found in (wait, buffer):
         if isinstance(found, str):
             return found
-    if (reason := _starts_anew(buffer)) is not None:
-        return reason
-    if max(_position(op, move.block) for op in users_of(source)) > _position(move, move.block):
-        return "its buffer is used after it is stored"
-    return Store(move, wait, buffer)
+    return Transfer(move, wait, buffer)
 
 
 def alternates(allocation: ir.Operation) -> str | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mlir_npu.dialect.attributes import DRAM, TokenType, space_of
+from mlir_npu.dialect.attributes import DRAM, space_of
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.dialect.target import target_of
 from mlir_npu.passes.kernels.structured import is_linalg
+from mlir_npu.passes.kernels.tokens import tokens_of
 from mlir_npu.passes.kernels.walk import (
     argument_roles,
     entry,
@@ -65,20 +66,12 @@ def only_the_scratchpad_is_on_chip(module: ir.Operation) -> Iterator[Violation]:
 def tokens_are_waited_once(module: ir.Operation) -> Iterator[Violation]:
     """A token has one use in its own block: a wait, or a loop or branch that takes it further."""
     for op in nested(module):
-        for token, block in _tokens(op):
+        for token, block in tokens_of(op):
             uses = [use.owner.operation for use in token.uses]
             if len(uses) != 1:
                 yield op, f"a move is waited for {len(uses)} times"
             elif uses[0].name not in TAKES_TOKENS or uses[0].block != block:
                 yield uses[0], f"'{uses[0].name}' may leave a move without a wait"
-
-
-def _tokens(op: ir.Operation) -> Iterator[tuple[ir.Value, ir.Block]]:
-    """Tokens that `op` makes or that its regions receive, each with its block."""
-    values = [(result, op.block) for result in op.results]
-    blocks = [block for region in op.regions for block in region.blocks]
-    values += [(argument, block) for block in blocks for argument in block.arguments]
-    yield from ((v, block) for v, block in values if isinstance(v.type, TokenType))
 
 
 def moves_have_the_rank_of_the_engine(module: ir.Operation) -> Iterator[Violation]:
