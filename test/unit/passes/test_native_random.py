@@ -13,6 +13,7 @@ from test_staged_random import channelwise, convolutions, grouped, others, unsch
 
 from mlir_npu.dialect.target import load_target
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 EXAMPLES = 6
 UNITS = st.sampled_from([AVX512, AVX2, SSE])
 
@@ -35,14 +36,6 @@ def check(kernel, target, seed, threads=1):
     arrays = kernel.arrays(seed)
     result = run_native(kernel, target, arrays, threads)
     np.testing.assert_array_equal(result, kernel.reference(*arrays))
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @settings(max_examples=2 * EXAMPLES, deadline=None)

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 from jit import AVX2, AVX512, SSE, target_with
 from native import call, memory_of
 from random_programs.batch import compiled, main
@@ -18,6 +17,7 @@ from random_programs.bulk import UNTILED, Bulk, Case
 from mlir_npu.dialect.bindings import ExecutionEngine, ir, make_context
 from mlir_npu.dialect.target import load_target
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 KERNELS = 32
 FIRST = 1_000_000  # other kernels than those on the simulator
 
@@ -64,15 +64,6 @@ class Machine:
         output = np.full(kernel.output, np.nan, np.float32)
         call(self.engine, main(number)[1:], arrays, output, self.sizes[number])
         np.testing.assert_array_equal(output, kernel.reference(*arrays))
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Kernels of a cached target run on torch's threads."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize("name", TARGETS)

@@ -22,21 +22,24 @@ def timed(module) -> KernelRun:
     return simulate_kernel(module.operation, kernel, target_of(module.operation))
 
 
+def load_compute_store():
+    """y = -x, whole."""
+    return p.kernel(
+        {"x": "64x32", "y": "64x32"},
+        p.alloc("a", "64x32"),
+        p.alloc("b", "64x32"),
+        p.load("x", "a", "64x32", "t"),
+        p.wait("t"),
+        p.negate("a", "b", "64x32"),
+        p.store("b", "y", "64x32", "s"),
+        p.wait("s"),
+    )
+
+
 def test_load_compute_store():
     # load and store of 64 * 32 * 4 = 8192 bytes: 100 + 256 = 356 each
     # 2048 points / 64 lanes * 1 op = 32; 356 + 32 + 356 = 744
-    run = timed(
-        p.kernel(
-            {"x": "64x32", "y": "64x32"},
-            p.alloc("a", "64x32"),
-            p.alloc("b", "64x32"),
-            p.load("x", "a", "64x32", "t"),
-            p.wait("t"),
-            p.negate("a", "b", "64x32"),
-            p.store("b", "y", "64x32", "s"),
-            p.wait("s"),
-        )
-    )
+    run = timed(load_compute_store())
     assert run.cycles == 744
     assert dict(run.busy) == {"dma in": 356, "vector": 32, "dma out": 356}
     # every byte once: 8192 / 32 = 256 cycles, the vector unit needs 32
@@ -223,18 +226,7 @@ def test_a_barrier_holds_control_until_every_unit_is_done():
 
 def test_occupancy_follows_the_use_of_buffers():
     # a [0, 388]: from its load to the end of the compute that reads it; b [356, 744]
-    run = timed(
-        p.kernel(
-            {"x": "64x32", "y": "64x32"},
-            p.alloc("a", "64x32"),
-            p.alloc("b", "64x32"),
-            p.load("x", "a", "64x32", "t"),
-            p.wait("t"),
-            p.negate("a", "b", "64x32"),
-            p.store("b", "y", "64x32", "s"),
-            p.wait("s"),
-        )
-    )
+    run = timed(load_compute_store())
     assert run.occupancy["sram"] == [(0, 8192), (356, 16384), (388, 8192), (744, 0)]
     assert run.occupancy["acc"] == []
 
