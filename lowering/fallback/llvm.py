@@ -7,8 +7,9 @@ HostLoweringError and runs in eager as a whole.
 from __future__ import annotations
 
 from mlir_npu.dialect.bindings import ir
+from mlir_npu.dialect.target import load_target, set_target
 from mlir_npu.errors import HostLoweringError
-from mlir_npu.lowering.compile_region import COMPILING, StageDump
+from mlir_npu.lowering.compile_region import COMPILING, StageDump, set_threads
 from mlir_npu.lowering.fallback.host_decompositions import HOST_DECOMPOSITIONS
 from mlir_npu.lowering.fallback.llvm_ops import explain_refusal
 from mlir_npu.lowering.import_error import RegionImportError
@@ -29,7 +30,7 @@ def compile_host_llvm(part: Part, options: Options) -> CompiledRegion:
     with COMPILING:
         dump.graph(part.graph_module)
         try:
-            return _compile(part.name, _import(part), dump)
+            return _compile(part.name, _import(part), dump, options.num_threads)
         except RegionImportError as error:
             raise HostLoweringError(str(error)) from error
         except (StageFailure, KernelLinkError, SignatureError) as error:
@@ -44,14 +45,21 @@ def _import(part: Part) -> ImportedRegion:
     return import_retraced(retraced)
 
 
-def _compile(name: str, imported: ImportedRegion, dump: StageDump) -> CompiledRegion:
+def _compile(
+    name: str, imported: ImportedRegion, dump: StageDump, num_threads: int | None
+) -> CompiledRegion:
     module = imported.module
-    buffers, llvm = HOST_STAGES
+    buffers, *rest = HOST_STAGES
     with module.context, ir.Location.unknown():
+        set_target(module.operation, load_target("host"))
+        set_threads(module, num_threads)
         dump.stage("import", module)
         run_stage(module, buffers)
         dump.stage(buffers.name, module)
         signature = read_signature(module)
-        run_stage(module, llvm)
-        dump.stage(llvm.name, module)
-        return CompiledRegion(name, Kernel(module), signature, imported.interface, num_threads=1)
+        for stage in rest:
+            run_stage(module, stage)
+            dump.stage(stage.name, module)
+        return CompiledRegion(
+            name, Kernel(module), signature, imported.interface, num_threads=num_threads or 0
+        )
