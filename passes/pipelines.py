@@ -4,6 +4,7 @@ Every stage is a textual pipeline that `npu-opt --pass-pipeline` runs as it stan
 stage ends with `verify_stage`. A stage that fails raises StageFailure, which holds the IR before
 the stage, so that the failure can be reproduced with one command.
 """
+
 from __future__ import annotations
 
 import shlex
@@ -135,6 +136,7 @@ HOST_STAGES = (
             "linalg-fold-unit-extent-dims",
             "linalg-fuse-elementwise-ops",
             *CLEANUP,
+            "split-reductions",
             "form-loop-groups",
             "eliminate-empty-tensors",
             "protect-arguments",
@@ -153,6 +155,7 @@ HOST_STAGES = (
     Stage(
         "cpu",
         (
+            "arith-expand{include-bf16=true}",
             "booleans-to-bytes",
             *CLEANUP,
             "convert-linalg-to-vector",

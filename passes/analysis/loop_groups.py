@@ -100,7 +100,9 @@ def find_groups(
     return sorted(unique.values(), key=lambda group: group.members[-1])
 
 
-def inner_values(group: LoopGroup, computations: Sequence[Computation]) -> Iterator[tuple[Use, int]]:
+def inner_values(
+    group: LoopGroup, computations: Sequence[Computation]
+) -> Iterator[tuple[Use, int]]:
     """Values that one member makes and another reads, with the member that makes them."""
     read = {use.value for m in group.members for use in computations[m].reads}
     for member in group.members:

@@ -19,8 +19,8 @@ from mlir_npu.passes.analysis.loop_groups import (
 )
 
 # Elements of one tile of the widest member; what a tile keeps for later members.
-TILE_ELEMENTS = 16384
-TILE_BYTES = 64 << 10
+TILE_ELEMENTS = 4096
+TILE_BYTES = 16 << 10
 # Consecutive elements that a tile takes from rows of which it does not take all.
 RUN_ELEMENTS = 16 * LINE_ELEMENTS
 # Tiles for each core: as many as even out threads that start late.

@@ -87,7 +87,7 @@ def emit_horizontal(nest: Horizontal, unit: VectorUnit) -> None:
 
 
 def _emit_pixel(nest: Horizontal, cursor: Cursor, unit: VectorUnit) -> None:
-    identity = _identity(nest.combiner, nest.element)
+    identity = identity_of(nest.combiner, nest.element)
     count = min(TILE_VECTORS, max(1, nest.lanes.extent // unit.lanes))
     width = min(unit.lanes, vector_pieces(nest.lanes.extent, unit.lanes)[0])
     partial = [splat_constant(identity, width) for _ in range(count)]
@@ -101,7 +101,7 @@ def _emit_pixel(nest: Horizontal, cursor: Cursor, unit: VectorUnit) -> None:
     nest.cells.finish(tile.at(cursor), cell, value)
 
 
-def _identity(combiner: str, element: ir.Type) -> ir.Attribute:
+def identity_of(combiner: str, element: ir.Type) -> ir.Attribute:
     if combiner in IDENTITIES:
         return ir.FloatAttr.get(element, IDENTITIES[combiner])
     bits = ir.IntegerType(element).width
