@@ -62,3 +62,22 @@ def test_an_expanded_tensor_has_one_element():
 
 def test_nothing_has_a_number_too():
     assert Fingerprint([])() == Fingerprint([torch.empty(0)])()
+
+
+@pytest.mark.parametrize("words", [16, 64, 128, 512, 1024])
+def test_changes_of_all_signs_do_not_cancel(words):
+    a = torch.randn(words)
+    fingerprint = Fingerprint([a])
+    before = fingerprint()
+    a.neg_()
+    assert fingerprint() != before
+
+
+def test_words_that_change_places_are_seen():
+    a = torch.arange(80.0)
+    fingerprint = Fingerprint([a])
+    seen = {fingerprint()}
+    for distance in (1, 15, 16, 17, 32, 64):
+        a.copy_(torch.arange(80.0).roll(distance))
+        seen.add(fingerprint())
+    assert len(seen) == 7
