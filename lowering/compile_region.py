@@ -24,8 +24,9 @@ from mlir_npu.lowering.plan import Part
 from mlir_npu.options import Options
 from mlir_npu.passes.pipelines import StageFailure, run_stages
 from mlir_npu.runtime.kernel import Kernel, KernelLinkError
+from mlir_npu.runtime.read_signature import read_signature
 from mlir_npu.runtime.region import CompiledRegion
-from mlir_npu.runtime.signature import Signature, SignatureError, read_signature
+from mlir_npu.runtime.signature import Signature, SignatureError
 
 SIGNATURE_STAGE = "allocate"  # after it, all arguments are memrefs and all memory is planned
 

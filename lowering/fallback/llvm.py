@@ -18,8 +18,9 @@ from mlir_npu.lowering.retrace import retrace
 from mlir_npu.options import Options
 from mlir_npu.passes.pipelines import HOST_STAGES, StageFailure, run_stage
 from mlir_npu.runtime.kernel import Kernel, KernelLinkError
+from mlir_npu.runtime.read_signature import read_signature
 from mlir_npu.runtime.region import CompiledRegion
-from mlir_npu.runtime.signature import SignatureError, read_signature
+from mlir_npu.runtime.signature import SignatureError
 
 
 def compile_host_llvm(part: Part, options: Options) -> CompiledRegion:
