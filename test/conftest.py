@@ -19,6 +19,10 @@ settings.load_profile("repeatable")
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run the tests marked slow too")
     parser.addoption("--fast", action="store_true", help="leave out the tests marked network")
+    parser.addoption(
+        "--conformance", choices=("first", "all"), default="first", help="samples of each operator"
+    )
+    parser.addoption("--conformance-shard", default="1/1", help="k/n: part k of n of --conformance")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
