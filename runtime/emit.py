@@ -8,27 +8,35 @@ from pathlib import Path
 
 from mlir_npu.dialect.bindings import ExecutionEngine, ir
 from mlir_npu.runtime.native_code import KernelLinkError, address_in_process
+from mlir_npu.runtime.packed_entry import pack_arguments
 
 EXTERNAL = "#llvm.linkage<external>"
 
 
-def emit_object(module: ir.Module, opt_level: int = 3) -> bytes:
+def emit_object(module: ir.Module, *, entries: bool = True, opt_level: int = 3) -> bytes:
     """The object of a module with at least one function. Raises KernelLinkError.
 
-    Every function is also there as `_mlir_<name>(void **argv)`: slot i of argv holds the address of
-    argument i.
+    entries: whether its public functions are called from Python. They are changed in place, into
+    functions of one pointer to all their arguments.
     """
+    functions = [op.operation for op in module.body.operations if op.operation.name == "llvm.func"]
+    defined = [op for op in functions if len(op.regions[0].blocks)]
+    if entries:
+        for function in defined:
+            if _is_public(function):
+                pack_arguments(function)
     try:
         engine = ExecutionEngine(module, opt_level=opt_level, enable_object_dump=True)
     except RuntimeError as error:  # an operation is left that LLVM IR cannot express
         raise KernelLinkError(f"{error} (its reason is on stderr)") from error
-    defined, external = _functions(module)
-    if not defined:
+    callable_ = [_symbol(op) for op in defined if str(op.attributes["linkage"]) == EXTERNAL]
+    if not callable_:
         raise KernelLinkError("the module has no function that can be called")
     anything = ctypes.c_void_p(address_in_process("abort"))
-    for name in external:  # the engine links what it compiles; NativeCode links what is kept
-        engine.raw_register_runtime(name, anything)
-    engine.raw_lookup(defined[0])  # generates the code
+    for function in functions:  # the engine links what it compiles; NativeCode links what is kept
+        if function not in defined:
+            engine.raw_register_runtime(_symbol(function), anything)
+    engine.raw_lookup(callable_[0])  # generates the code
     with tempfile.TemporaryDirectory(prefix="mlir-npu-") as folder:
         path = Path(folder) / "code.o"
         engine.dump_to_object_file(str(path))
@@ -37,13 +45,10 @@ def emit_object(module: ir.Module, opt_level: int = 3) -> bytes:
         return path.read_bytes()
 
 
-def _functions(module: ir.Module) -> tuple[list[str], list[str]]:
-    """Names of the functions that can be called from outside, and of those without a body."""
-    functions = [op.operation for op in module.body.operations if op.operation.name == "llvm.func"]
-    defined = [op for op in functions if len(op.regions[0].blocks)]
-    callable_ = [op for op in defined if str(op.attributes["linkage"]) == EXTERNAL]
-    external = [op for op in functions if op not in defined]
-    return [_symbol(op) for op in callable_], [_symbol(op) for op in external]
+def _is_public(function: ir.Operation) -> bool:
+    if "sym_visibility" in function.attributes:
+        return ir.StringAttr(function.attributes["sym_visibility"]).value == "public"
+    return str(function.attributes["linkage"]) == EXTERNAL
 
 
 def _symbol(op: ir.Operation) -> str:

@@ -1,8 +1,8 @@
 """Machine code of a lowered module, and how to call it.
 
-ABI: every function takes bare pointers. The packed entry `_mlir_<name>(void **argv)` gets an array
-of addresses of 8-byte slots; slot i holds the data pointer of argument i. The arrays are built once
-(SlotBlock), a call costs one foreign call. ctypes releases the GIL while the code runs.
+ABI: every function takes one pointer to an array of 8-byte slots; slot i holds the data pointer of
+argument i. The array is built once (SlotBlock), a call costs one foreign call. ctypes releases the
+GIL while the code runs.
 """
 
 from __future__ import annotations
@@ -23,13 +23,11 @@ if TYPE_CHECKING:
 class SlotBlock:
     """The argument memory of one call in flight. `values[i]` is the data pointer of argument i."""
 
-    __slots__ = ("_argv", "address", "tag", "values")
+    __slots__ = ("address", "tag", "values")
 
     def __init__(self, count: int) -> None:
         self.values = (ctypes.c_void_p * count)()
-        base = ctypes.addressof(self.values)
-        self._argv = (ctypes.c_void_p * count)(*range(base, base + 8 * count, 8))
-        self.address = ctypes.addressof(self._argv)
+        self.address = ctypes.addressof(self.values)
         self.tag = 0  # what the owner last stored in the slots that seldom change
 
 
@@ -40,7 +38,7 @@ class Kernel:
         """Compile a module in the LLVM dialect."""
         from mlir_npu.runtime.emit import emit_object  # loads MLIR
 
-        self._bind(NativeCode([emit_object(module, opt_level)]), entry)
+        self._bind(NativeCode([emit_object(module, opt_level=opt_level)]), entry)
 
     @classmethod
     def of_objects(cls, objects: Sequence[bytes], entry: str = "main") -> Kernel:
@@ -56,7 +54,7 @@ class Kernel:
         return kernel
 
     def _bind(self, code: NativeCode, entry: str) -> None:
-        address = code.address(f"_mlir_{entry}")
+        address = code.address(entry)
         if not address:
             raise KernelLinkError(f"no function @{entry} in the compiled module")
         self._code = code  # the machine code dies with it
