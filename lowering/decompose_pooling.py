@@ -1,4 +1,5 @@
-"""Average pooling whose windows count different numbers of elements, and adaptive pooling."""
+"""Average pooling whose windows count different numbers of elements, adaptive pooling, and strides
+that are left out."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def avg_pool2d(
     """Where windows count different numbers of elements: sums of a padded image, divided by a
     constant image of counts."""
     kernel = _pair(kernel_size)
-    stride = _pair(stride) if stride else kernel
+    given, stride = stride, _pair(stride or kernel)
     padding = _pair(padding)
     axes = [
         _window_counts(extent, *window, ceil_mode, count_include_pad)
@@ -49,7 +50,7 @@ def avg_pool2d(
     ]
     uniform = all(set(counts) == {size} for counts, size in zip(axes, kernel, strict=True))
     if not any(overhangs) and (divisor_override or uniform):
-        plain = not ceil_mode and count_include_pad
+        plain = given and not ceil_mode and count_include_pad
         # Without overhang the modes agree, and torch-mlir counts at run time only in the others.
         return (
             NotImplemented
@@ -67,6 +68,16 @@ def avg_pool2d(
     with _disable_current_modes():  # a literal of the traced graph, not a traced computation
         divisors = torch.tensor([[counts]], dtype=x.dtype)
     return sums / divisors
+
+
+@decomposes(aten.max_pool2d_with_indices.default)
+def max_pool2d_with_indices(
+    x: Tensor, kernel_size: Sequence[int], stride: Sequence[int] = (), *rest: object
+) -> tuple[Tensor, Tensor]:
+    """Without a stride windows touch each other; torch-mlir takes strides that are written out."""
+    if stride:
+        return NotImplemented
+    return aten.max_pool2d_with_indices(x, kernel_size, kernel_size, *rest)
 
 
 def _pair(values: Sequence[int]) -> list[int]:
