@@ -29,10 +29,11 @@ from mlir_npu.options import Options
 
 @dataclass
 class OpResult:
-    """Verdicts on the samples of one operator. upstream: what aot_eager gets wrong too; engines:
-    compiled parts by engine."""
+    """Verdicts on the samples of one operator. uncaptured: passed, but Dynamo makes no graph of
+    them; upstream: what aot_eager gets wrong too; engines: compiled parts by engine."""
 
     passed: int = 0
+    uncaptured: int = 0
     left_out: int = 0
     failed: dict[int, str] = field(default_factory=dict)
     upstream: dict[int, str] = field(default_factory=dict)
@@ -72,6 +73,7 @@ class _Runner:
         self._suite, self._values, self._result = suite, values, result
         self._compiled: dict[object, Callable] = {}
         self._ran = False
+        self._graphs = 0
 
     def run(self, index: int, sample: Sample) -> None:
         try:
@@ -100,7 +102,9 @@ class _Runner:
                 return None
         self._ran = True
         options = dict(self._suite.options)
-        return self._attempt(_dynamo(self._function, "mlir_npu", options), sample, expected)
+        found = self._attempt(_dynamo(self._function, "mlir_npu", options), sample, expected)
+        self._result.uncaptured += found is None and not self._graphs
+        return found
 
     def _attempt(self, function: Callable, sample: Sample, expected: Run) -> str | None:
         with collect() as reports:
@@ -110,6 +114,7 @@ class _Runner:
                 raise
             except Exception as error:
                 found = _describe(error)
+        self._graphs = len(reports)
         for part in (part for graph in reports for part in graph.parts):
             self._result.engines[part.engine] += 1
         return found or _internal_error(reports)
@@ -118,7 +123,7 @@ class _Runner:
         """One call on copies of the inputs."""
         sample = sample.copied()
         inputs = tuple(sample.leaves[i] for i in sample.tensor_positions)
-        torch.manual_seed(1)
+        torch.default_generator.manual_seed(1)  # torch.manual_seed formats the stack each time
         if self._suite.direction != "backward":
             with torch.no_grad():
                 return Run(function(sample), inputs)
