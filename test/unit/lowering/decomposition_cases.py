@@ -200,10 +200,10 @@ def _pools() -> None:
         True,
     )
     image = rand(1, 2, 8, 8)
-    case("max pool no stride", aten.max_pool2d_with_indices.default, image, [2, 2])
-    case("avg pool no stride", aten.avg_pool2d.default, image, [2, 2])
+    case("max pool one number", aten.max_pool2d_with_indices.default, image, [2])
+    case("avg pool one number", aten.avg_pool2d.default, image, [2])
     case(
-        "avg pool no stride, divisor", aten.avg_pool2d.default, image, [2], [], [0], False, True, 3
+        "avg pool one number, divisor", aten.avg_pool2d.default, image, [2], [], [0], False, True, 3
     )
     case("max pool special", aten.max_pool2d_with_indices.default, SPECIAL, [2, 2], [1, 1], [1, 1])
     for size in ([1, 1], [2, 3], [8, 12], [4, 1]):
