@@ -29,9 +29,11 @@ from mlir_npu.options import Options
 
 @dataclass
 class OpResult:
-    """Verdicts on the samples of one operator. uncaptured: passed, but Dynamo makes no graph of
-    them; upstream: what aot_eager gets wrong too; engines: compiled parts by engine."""
+    """Verdicts on the samples of one operator. total: samples there are; uncaptured: passed, but
+    Dynamo makes no graph of them; upstream: what aot_eager gets wrong too; engines: compiled parts
+    by engine."""
 
+    total: int = 0
     passed: int = 0
     uncaptured: int = 0
     left_out: int = 0
@@ -49,21 +51,23 @@ def run_op(
     suite: Suite,
     *,
     values: bool = True,
+    limit: int | None = None,
     skip: frozenset[int] = frozenset(),
     on_sample: Callable[[int], None] = lambda index: None,
-    only: frozenset[int] | None = None,
 ) -> OpResult:
-    """Run the samples of an operator but those in `skip`, telling `on_sample` before each."""
+    """Run the samples of an operator, or `limit` of them spread over all, but those in `skip`;
+    `on_sample` is told the number of each before."""
     result = OpResult()
     dtype = dtype_of(op, suite)
     if dtype is None:
         return result
     runner = _Runner(op, suite, values, result)
-    for index, sample in enumerate(samples_of(op, dtype, suite)):
-        if index in skip or (only is not None and index not in only):
-            continue
+    samples = list(samples_of(op, dtype, suite))
+    result.total = len(samples)
+    step = max(1, len(samples) / limit) if limit else 1
+    for index in sorted({int(i * step) for i in range(int(len(samples) / step))} - skip):
         on_sample(index)
-        runner.run(index, sample)
+        runner.run(index, samples[index])
     return result
 
 

@@ -1,7 +1,7 @@
 """A process that runs operators one after another, so that a native crash costs one sample.
 
-It reads one JSON object a line, {"suite": ..., "op": ..., "skip": [...]}, and answers each with one
-line; before each sample it writes the sample's number to the file given as argument.
+It reads one JSON object a line, {"suite": ..., "op": ..., "limit": ..., "skip": [...]}, and answers
+each with one line; before each sample it writes the sample's number to the file given as argument.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ def _answer(request: dict, undefined: frozenset[str], on_sample) -> dict:
             all_ops()[name],
             SUITES[request["suite"]],
             values=name not in undefined,
+            limit=request["limit"],
             skip=frozenset(request["skip"]),
             on_sample=on_sample,
         )

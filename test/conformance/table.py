@@ -33,12 +33,14 @@ METHOD = """
 * *Samples*: calls that eager can make. *Passed*: same as eager. *Listed*: PyTorch's own
   `backend="aot_eager"` differs from eager on them too; the operators are listed below, and one that
   works again fails the run. *Failed*: all others.
+* *Uncaptured*: of those that passed, the ones that Dynamo leaves to eager as a whole.
 * Samples are tiny, so with default options nearly all work stays on the host. The suites named npu
   give every supported node to the NPU path (`min_region_macs=0`) and leave out samples without one.
 * The first sample of each operator goes through `torch.compile`; the others through AOTAutograd and
   the backend without Dynamo, and again through `torch.compile` where that differs. Samples that
   differ only in values share their compiled code.
 * The last columns count compiled parts by what runs them.
+* Strides of dimensions of one element reach no memory and are not compared, as in PyTorch's tests.
 * Results of {undefined} hold memory that nobody wrote: everything but their values is compared.
 
 Run one operator, a part, or everything (hours on one core; it goes on where it was stopped):
@@ -57,7 +59,17 @@ python test/conformance/table.py results.jsonl     # writes this page
 def main(results_path: str) -> None:
     results = read_results(Path(results_path))
     engines = ("npu", "llvm", "inductor", "eager")
-    columns = ("suite", "types", "ops", "samples", "passed", "listed", "failed", *engines)
+    columns = (
+        "suite",
+        "types",
+        "ops",
+        "samples",
+        "passed",
+        "uncaptured",
+        "listed",
+        "failed",
+        *engines,
+    )
     lines = [_row(columns), _row(["---", "---", *["---:"] * (len(columns) - 2)])]
     for name, suite in SUITES.items():
         if name in results:
@@ -74,7 +86,9 @@ def _numbers(suite: Suite, results: dict[str, dict], engines: tuple[str, ...]) -
     dtypes = sorted({result["dtype"] for result in ran}, key=_by_count(ran))
     types = dtypes[0] if len(dtypes) == 1 else f"{dtypes[0]}, {len(dtypes) - 1} others"
     totals = [sum(result["engines"].get(engine, 0) for result in ran) for engine in engines]
-    numbers = (len(ran), passed + upstream + failed, passed, upstream, failed, *totals)
+    uncaptured = sum(result["uncaptured"] for result in ran)
+    ran_all = passed + upstream + failed
+    numbers = (len(ran), ran_all, passed, uncaptured, upstream, failed, *totals)
     return [suite.name, types, *(f"{number:,}" for number in numbers)]
 
 
