@@ -37,6 +37,7 @@ STAGES = (
         "normalise",
         (
             "strip-asserts",
+            "drop-unused-results",
             *CLEANUP,
             "convert-layout",
             "fuse-elementwise",
