@@ -4,10 +4,11 @@ Every stage is a textual pipeline that `npu-opt --pass-pipeline` runs as it stan
 stage ends with `verify_stage`. A stage that fails raises StageFailure, which holds the IR before
 the stage, so that the failure can be reproduced with one command.
 """
+
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mlir_npu.dialect.bindings import ir
@@ -28,7 +29,12 @@ class Stage:
 
     @property
     def pipeline(self) -> str:
-        return f"builtin.module({','.join(self.passes)})"
+        return pipeline_of((self,))
+
+
+def pipeline_of(stages: Sequence[Stage]) -> str:
+    """All passes of some stages as one pipeline."""
+    return f"builtin.module({','.join(name for stage in stages for name in stage.passes)})"
 
 
 STAGES = (
