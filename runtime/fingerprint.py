@@ -5,8 +5,9 @@ first to last: what a look costs is its cache lines, not its words. So every upd
 tensor is seen, and of a few elements of a large one perhaps not.
 
 Words are scrambled as in MurmurHash3 (https://github.com/aappleby/smhasher) and enter one of LANES
-hashes, which are words of the result's hash in the end. Two multiplications, with a rotation in
-between, keep changes of many sign bits from cancelling each other.
+hashes, and one more takes what is left of every run. Two multiplications, with a rotation in
+between, keep changes of many sign bits from cancelling each other. In the end all hashes are hashed
+together, by FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/).
 """
 
 from __future__ import annotations
@@ -94,20 +95,25 @@ llvm.func @fingerprint(%table: !llvm.ptr) {{
   llvm.br ^runs(%next_run, %many1, %few1 : i64, VECTOR, i32)
 ^fold:
   llvm.store %many0, %hashes {{alignment = 1 : i64}} : VECTOR, !llvm.ptr
-  llvm.br ^hashes(%zero, %few0 : i64, i32)
-^hashes(%k: i64, %few3: i32):
+  %basis = llvm.mlir.constant(-3750763034362895579 : i64) : i64
+  %prime = llvm.mlir.constant(1099511628211 : i64) : i64
+  %few_wide = llvm.zext %few0 : i32 to i64
+  %all0 = llvm.xor %basis, %few_wide : i64
+  llvm.br ^hashes(%zero, %all0 : i64, i64)
+^hashes(%k: i64, %all1: i64):
   %more_hashes = llvm.icmp "ult" %k, %lanes : i64
   llvm.cond_br %more_hashes, ^hash, ^done
 ^hash:
   %hash_at = llvm.getelementptr %hashes[%k] : (!llvm.ptr, i64) -> !llvm.ptr, i32
   %hash = llvm.load %hash_at : !llvm.ptr -> i32
-  %few4 = llvm.call @mix_word(%few3, %hash) : (i32, i32) -> i32
+  %hash_wide = llvm.zext %hash : i32 to i64
+  %all2 = llvm.mul %all1, %prime : i64
+  %all3 = llvm.xor %all2, %hash_wide : i64
   %hash_end = llvm.add %k, %one : i64
-  llvm.br ^hashes(%hash_end, %few4 : i64, i32)
+  llvm.br ^hashes(%hash_end, %all3 : i64, i64)
 ^done:
   %result_at = llvm.getelementptr %table[1] : (!llvm.ptr) -> !llvm.ptr, i64
-  %result = llvm.zext %few3 : i32 to i64
-  llvm.store %result, %result_at : i64, !llvm.ptr
+  llvm.store %all1, %result_at : i64, !llvm.ptr
   llvm.return
 }}
 """
@@ -144,11 +150,22 @@ class Fingerprint:
         return self._table[1]
 
 
-def _runs(tensor: torch.Tensor) -> list[tuple[int, int]]:
-    """Address and words of every run that is read."""
+def is_read_whole(tensor: torch.Tensor) -> bool:
+    """Whether every change of the tensor changes its fingerprint."""
+    size = _bytes(tensor)
+    return size <= EXACT * WORD_BYTES and size % WORD_BYTES == 0
+
+
+def _bytes(tensor: torch.Tensor) -> int:
+    """From the first element to the end of the last one."""
     steps = zip(tensor.shape, tensor.stride(), strict=True)
     elements = 1 + sum((size - 1) * stride for size, stride in steps) if tensor.numel() else 0
-    words = elements * tensor.element_size() // WORD_BYTES
+    return elements * tensor.element_size()
+
+
+def _runs(tensor: torch.Tensor) -> list[tuple[int, int]]:
+    """Address and words of every run that is read."""
+    words = _bytes(tensor) // WORD_BYTES
     if words <= EXACT:
         return [(tensor.data_ptr(), words)]
     starts = [number * (words - RUN) // (RUNS - 1) for number in range(RUNS)]

@@ -88,7 +88,7 @@ class CompiledRegion:
         parameters = set(interface.parameters)
         self._input_count = len(interface.inputs)
         self._inputs = tuple(
-            (given[i], i, spec.shape, spec.strides if spec.is_dense else spec.dense, spec.dtype)
+            (given[i], i, spec.strides if spec.is_dense else spec.dense, spec.shape, spec.dtype)
             for i, spec in enumerate(interface.inputs)
             if i not in parameters
         )
@@ -110,6 +110,12 @@ class CompiledRegion:
         )
 
     def __call__(self, *tensors: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        if len(tensors) != self._input_count:
+            raise ValueError(f"{self.name} takes {self._input_count} tensors, not {len(tensors)}")
+        for _, index, _, shape, dtype in self._inputs:
+            tensor = tensors[index]
+            if tensor.shape != shape or tensor.dtype is not dtype:
+                raise self._mismatch(f"input {index}", self.interface.inputs[index], tensor)
         prepared = None
         if self.reads_parameters:
             prepared = self._cache.get(self._pick_parameters(tensors) + self.interface.constants)
@@ -123,8 +129,8 @@ class CompiledRegion:
     def bound(self, parameters: Sequence[torch.Tensor]) -> Callable:
         """The region with these parameters (those at `interface.parameters`) as they are now.
 
-        It is called as the region is, and does not look at the parameters it is given: the caller
-        knows whether they are the same and unchanged, and keeps them alive.
+        It is called as the region is, and looks neither at shapes and dtypes nor at the parameters
+        it is given: the caller knows that they are right and unchanged, and keeps them alive.
         """
         prepared = self._cache.get((*parameters, *self.interface.constants))
         return functools.partial(self._call, prepared)
@@ -132,8 +138,6 @@ class CompiledRegion:
     def _call(
         self, prepared: Prepared | None, *tensors: torch.Tensor
     ) -> tuple[torch.Tensor | None, ...]:
-        if len(tensors) != self._input_count:
-            raise ValueError(f"{self.name} takes {self._input_count} tensors, not {len(tensors)}")
         try:
             block = self._blocks.pop()  # atomic, and tried without looking: other threads pop too
         except IndexError:
@@ -142,10 +146,8 @@ class CompiledRegion:
         if prepared is not None and block.tag != prepared.serial:
             self._fill_prepared(block, prepared)
         held = None  # packed inputs live until the call returns
-        for slot, index, shape, strides, dtype in self._inputs:
+        for slot, index, strides, _, _ in self._inputs:
             tensor = tensors[index]
-            if tensor.shape != shape or tensor.dtype is not dtype:
-                raise self._mismatch(f"input {index}", self.interface.inputs[index], tensor)
             if tensor.stride() != strides or tensor.is_neg():
                 tensor = self.interface.inputs[index].conform(tensor)
                 held = [tensor] if held is None else [*held, tensor]
@@ -170,9 +172,11 @@ class CompiledRegion:
         if memory is None:
             kernel.run(block.address)
             return
-        team = self._num_threads or torch.get_num_threads()
+        size = self._workspace
+        if self._scratch:
+            size += self._scratch * (self._num_threads or torch.get_num_threads())
         arena = POOL.take()
-        base = arena.reserve(self._workspace + self._scratch * team)
+        base = arena.reserve(size)
         block.values[memory[0]] = base
         block.values[memory[1]] = base + self._workspace
         kernel.run(block.address)

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from mlir_npu.runtime.fingerprint import EXACT, RUN, RUNS, Fingerprint
+from mlir_npu.runtime.fingerprint import EXACT, RUN, RUNS, Fingerprint, is_read_whole
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64])
@@ -81,3 +81,10 @@ def test_words_that_change_places_are_seen():
         a.copy_(torch.arange(80.0).roll(distance))
         seen.add(fingerprint())
     assert len(seen) == 7
+
+
+def test_what_is_read_whole():
+    assert is_read_whole(torch.zeros(EXACT)) and is_read_whole(torch.zeros(0))
+    assert not is_read_whole(torch.zeros(EXACT + 1))
+    assert not is_read_whole(torch.zeros(EXACT)[::2].new_zeros(2 * EXACT)[::2])
+    assert not is_read_whole(torch.zeros(5, dtype=torch.bool)), "its last byte is no word"
