@@ -1,9 +1,9 @@
 """One sample through the backend, and the verdict.
 
-A sample is compiled through AOTAutograd alone, which is several times faster than through Dynamo;
-the first of each operator, and each that this does not get right, goes through torch.compile, whose
-verdict counts. What is wrong then is run through backend="aot_eager": if that is wrong too, the
-fault is not ours.
+A sample is compiled through AOTAutograd alone, which is several times faster than through Dynamo.
+The first forward of each operator, and each sample that this does not get right, goes through
+torch.compile, whose verdict counts. What is wrong then is run through backend="aot_eager": if that
+is wrong too, the fault is not ours.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class _Runner:
         self._function = op.get_inplace() if suite.direction == "inplace" else op.op
         self._suite, self._values, self._result = suite, values, result
         self._compiled: dict[object, Callable] = {}
-        self._ran = False
+        self._quickly = suite.direction != "forward" or suite.npu_only
         self._graphs = 0
 
     def run(self, index: int, sample: Sample) -> None:
@@ -100,11 +100,11 @@ class _Runner:
             self._result.upstream[index] = theirs
 
     def _verdict(self, sample: Sample, expected: Run) -> str | None:
-        if self._ran or self._suite.npu_only:
+        if self._quickly:
             found = self._attempt(self._quick(sample), sample, expected)
             if found is None:
                 return None
-        self._ran = True
+        self._quickly = True
         options = dict(self._suite.options)
         found = self._attempt(_dynamo(self._function, "mlir_npu", options), sample, expected)
         self._result.uncaptured += found is None and not self._graphs

@@ -36,8 +36,8 @@ METHOD = """
 * *Uncaptured*: of those that passed, the ones that Dynamo leaves to eager as a whole.
 * Samples are tiny, so with default options nearly all work stays on the host. The suites named npu
   give every supported node to the NPU path (`min_region_macs=0`) and leave out samples without one.
-* The first sample of each operator goes through `torch.compile`; the others through AOTAutograd and
-  the backend without Dynamo, and again through `torch.compile` where that differs. Samples that
+* The first forward of each operator goes through `torch.compile`; the others go through AOTAutograd
+  and the backend without Dynamo, and again through `torch.compile` where that differs. Samples that
   differ only in values share their compiled code.
 * The last columns count compiled parts by what runs them.
 * Strides of dimensions of one element reach no memory and are not compared, as in PyTorch's tests.
