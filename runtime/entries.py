@@ -8,8 +8,8 @@ import ctypes
 import functools
 from collections.abc import Sequence
 
-from mlir_npu.dialect.bindings import ir
 from mlir_npu.runtime.kernel import Kernel, SlotBlock
+from mlir_npu.runtime.text_kernel import kernel_of_text
 
 Entry = tuple[dict, str, object]  # dictionary, key, the object expected there
 
@@ -48,8 +48,7 @@ llvm.func @compare(%table: !llvm.ptr) {
 @functools.cache
 def _compare() -> tuple[Kernel, ctypes._CFuncPtr]:
     """The kernel, and its function called with the GIL held."""
-    with ir.Context(), ir.Location.unknown():
-        kernel = Kernel(ir.Module.parse(_SOURCE), "compare")
+    kernel = kernel_of_text(_SOURCE, "compare")
     address = ctypes.cast(kernel.run, ctypes.c_void_p).value
     return kernel, ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(address)
 

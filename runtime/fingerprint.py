@@ -18,8 +18,8 @@ from collections.abc import Sequence
 
 import torch
 
-from mlir_npu.dialect.bindings import ir
 from mlir_npu.runtime.kernel import Kernel, SlotBlock
+from mlir_npu.runtime.text_kernel import kernel_of_text
 
 EXACT = 1024
 RUNS, RUN = 8, 16
@@ -127,8 +127,7 @@ def _kernel() -> Kernel:
     source = _MIX.format(name="mix_vector", type=vector, **lanes)
     source += _MIX.format(name="mix_word", type="i32", **word)
     source += _MAIN.replace("VECTOR", vector)
-    with ir.Context(), ir.Location.unknown():
-        return Kernel(ir.Module.parse(source), "fingerprint")
+    return kernel_of_text(source, "fingerprint")
 
 
 class Fingerprint:
