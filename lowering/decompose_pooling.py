@@ -37,7 +37,7 @@ def avg_pool2d(
     given, stride = stride, _pair(stride or kernel)
     padding = _pair(padding)
     axes = [
-        _window_counts(extent, *window, ceil_mode, count_include_pad)
+        window_counts(extent, *window, ceil_mode, count_include_pad)
         for extent, window in zip(
             x.shape[-2:], zip(kernel, stride, padding, strict=True), strict=True
         )
@@ -84,7 +84,7 @@ def _pair(values: Sequence[int]) -> list[int]:
     return list(values) * 2 if len(values) == 1 else list(values)
 
 
-def _window_counts(
+def window_counts(
     extent: int, size: int, step: int, pad: int, ceil_mode: bool, count_include_pad: bool
 ) -> list[int]:
     """Elements that each window along one axis divides by, as many as there are windows."""

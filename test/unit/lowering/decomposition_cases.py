@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 
+import gradient_cases
 import torch
 
 aten = torch.ops.aten
@@ -259,3 +260,4 @@ for _family in (
     _rest,
 ):
     _family()
+CASES |= gradient_cases.CASES
