@@ -35,6 +35,9 @@ _MEMORY = ("memref.", "func.", "scf.")
 def booleans_to_bytes(module: ir.Operation, options: NoOptions) -> None:
     for op in nested(module, "memref.global"):
         _retype_global(op)
+    for op in nested(module, "func.func"):
+        if not op.regions[0].blocks:
+            _retype_declaration(op)
     for function in functions(module):
         ops = nested(function)
         for op in ops:
@@ -62,6 +65,14 @@ def _bit() -> ir.Type:
 
 def _retyped(type_: ir.MemRefType) -> ir.MemRefType:
     return ir.MemRefType.get(type_.shape, _byte(), type_.layout, type_.memory_space)
+
+
+def _retype_declaration(function: ir.Operation) -> None:
+    type_ = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
+    inputs = [_retyped(t) if _is_boolean(t) else t for t in type_.inputs]
+    function.attributes["function_type"] = ir.TypeAttr.get(
+        ir.FunctionType.get(inputs, type_.results)
+    )
 
 
 def _retype_values(function: ir.Operation, ops: list[ir.Operation]) -> None:

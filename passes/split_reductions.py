@@ -26,11 +26,12 @@ from mlir_npu.passes.rewriting.values import before, element_type, filled, repla
 from mlir_npu.passes.rewriting.views import viewed
 
 # Results that keep all threads busy; elements for which a second step pays.
-FEW_RESULTS = 64
+FEW_RESULTS = 16
 MANY_ELEMENTS = 32768
-# Elements of one part; elements that one accumulator may add.
+# Elements of one part; elements that one accumulator may add, and does in a part.
 PART_ELEMENTS = 8192
 LONG_SUM = 4096
+SHORT_SUM = 1024
 MAX_PARTS = 512
 
 
@@ -56,9 +57,11 @@ def _plan(generic: Generic) -> tuple[int, int, int] | None:
     few = results < FEW_RESULTS and length * results >= MANY_ELEMENTS
     if not few and (length <= LONG_SUM or not _sums_along_vectors(generic)):
         return None
-    wanted = max(2, min(MAX_PARTS, length * results // PART_ELEMENTS if few else length // 1024))
+    least = -(-FEW_RESULTS // results) if few else 2
+    wanted = length * results // PART_ELEMENTS if few else length // SHORT_SUM
+    wanted = max(least, min(MAX_PARTS, wanted))
     for loop in reduced:
-        if (parts := _parts(generic, loop, wanted)) is not None:
+        if (parts := _parts(generic, loop, least, wanted)) is not None:
             return loop, *parts
     return None
 
@@ -71,13 +74,13 @@ def _sums_along_vectors(generic: Generic) -> bool:
     )
 
 
-def _parts(generic: Generic, loop: int, wanted: int) -> tuple[int, int] | None:
+def _parts(generic: Generic, loop: int, least: int, wanted: int) -> tuple[int, int] | None:
     """About `wanted` parts of a loop: equal ones, or with a rest if it is the outermost one."""
     extent = generic.extents[loop]
-    if extent < 2 * LONG_SUM // 1024:
+    if extent < 2 * least:
         return None
     wanted = min(wanted, extent // 2)
-    nearby = range(max(2, wanted // 2), 2 * wanted + 1)
+    nearby = range(max(least, wanted // 2), 2 * wanted + 1)
     fitting = [parts for parts in nearby if extent % parts == 0]
     if fitting:
         parts = min(fitting, key=lambda parts: abs(parts - wanted))
