@@ -105,7 +105,7 @@ class _Runner:
             if found is None:
                 return None
         self._quickly = True
-        options = dict(self._suite.options)
+        options = _options(self._suite)
         found = self._attempt(_dynamo(self._function, "mlir_npu", options), sample, expected)
         self._result.uncaptured += found is None and not self._graphs
         return found
@@ -176,6 +176,11 @@ def _gradients(result: Any, inputs: list[torch.Tensor]) -> tuple[torch.Tensor | 
     return torch.autograd.grad(outputs, inputs, weights, allow_unused=True)
 
 
+def _options(suite: Suite) -> dict[str, Any]:
+    """Nothing from the disk cache: code that an earlier run made is not what is tested."""
+    return {"cache": False, **dict(suite.options)}
+
+
 def _dynamo(
     function: Callable, backend: str, options: Mapping[str, Any] | None = None
 ) -> Callable[[Sample], Any]:
@@ -195,7 +200,7 @@ def _aot(function: Callable, suite: Suite, like: Sample) -> Callable[[Sample], A
         first, rest, named = pytree.tree_unflatten(leaves, like.spec)
         return function(first, *rest, **named)
 
-    options = Options.parse(dict(suite.options))
+    options = Options.parse(_options(suite))
     regions = 0
 
     def compile_(graph: torch.fx.GraphModule, _: Any, *, kind: str) -> Callable:
