@@ -228,7 +228,9 @@ def _value(value: Any, kind: type, origin: str, key: str, most: int = 0) -> Any:
         return _from_table(value, kind, origin, key + ".")
     if kind is int:
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-            raise TargetError(f"{origin}: '{key}' must be an integer in [1, {most}], got {value!r}")
+            raise TargetError(
+                f"{origin}: '{key}' must be an integer in [1, {most}], got {value!r}"
+            )
         return value
     if not isinstance(value, kind):
         expected = {bool: "true or false", str: "text"}[kind]

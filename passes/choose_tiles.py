@@ -20,7 +20,6 @@ After:
         sram_bytes = 148992, acc_bytes = 57344, // all buffers together
         cycles = 61440, bound = "matrix unit", parallel = false}}
 """
-
 from dataclasses import dataclass
 
 from mlir_npu.dialect.bindings import ir

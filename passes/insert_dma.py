@@ -17,7 +17,6 @@ After:
       %t = "npu.dma_start"(%valid, %tile, %c0, %low, %c1, %c0) {pad_value = 0.0, permutation = ...}
       "npu.dma_wait"(%t) }
 """
-
 from mlir_npu.dialect.attributes import ACC, space_of
 from mlir_npu.dialect.bindings import arith, ir, memref
 from mlir_npu.dialect.movement import DmaStartOp, DmaWaitOp

@@ -5,7 +5,6 @@ only copy stream from the cache, at a cost for every run of memory, and an image
 room for weights is fetched again for every block of channels. The capacity is a goal: a tile that
 exceeds it is only more expensive. Reductions stay whole and vectors full.
 """
-
 import numpy as np
 
 from mlir_npu.dialect.target import Target

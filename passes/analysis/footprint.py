@@ -5,7 +5,6 @@ extent of an operand along one of its dimensions is a linear form of the loops, 
 t needs `1 + sum(coefficient * (t - 1))` elements there: for a convolution input this is the halo
 formula `(out - 1) * stride + (k - 1) * dilation + 1`.
 """
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

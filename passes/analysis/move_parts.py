@@ -3,7 +3,6 @@
 The same rules as `move_shape`, for all tiles of an operand at once, and what `split-dma` does by
 them: a move of too many dimensions becomes a loop over moves, a long one is shared by channels.
 """
-
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -7,7 +7,6 @@ with unlimited memory tells whether a memory bound the choice; if none did, the 
 
 On a target with caches there are no orders and buffers, and a tile need not fit (`cached_tiles`).
 """
-
 from __future__ import annotations
 
 from dataclasses import dataclass, replace

@@ -22,7 +22,9 @@ _NAMED = {
     "linalg.copy": "copy",
 }
 # Kinds whose image may be read through a pad, which becomes part of the move of a tile.
-_WINDOWED = frozenset({"conv2d", "winograd_conv2d", "grouped_conv2d", "depthwise_conv2d", "pool2d"})
+_WINDOWED = frozenset(
+    {"conv2d", "winograd_conv2d", "grouped_conv2d", "depthwise_conv2d", "pool2d"}
+)
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,9 @@ def assert_same(actual: Any, expected: Any) -> None:
         torch.testing.assert_close(ours, theirs, rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True)
 
 
-def check_inference(model: Callable, *inputs: Any, options: Mapping[str, Any] | None = None) -> Any:
+def check_inference(
+    model: Callable, *inputs: Any, options: Mapping[str, Any] | None = None
+) -> Any:
     """Compare one call under no_grad, and what it does to its inputs. Returns our result."""
     ours, theirs = copy.deepcopy(inputs), copy.deepcopy(inputs)
     compiled = compile_model(model, **(options or {}))

@@ -73,7 +73,9 @@ def _grouped(rng: random.Random, sizes: Sizes) -> Builder:
 
 def _depthwise(rng: random.Random, sizes: Sizes) -> Builder:
     image = (*_image(rng, sizes), rng.choice(sizes.channels))
-    return partial(k.depthwise_conv2d, image, _window(rng, image[1:3]), epilogue=rng.random() < 0.6)
+    return partial(
+        k.depthwise_conv2d, image, _window(rng, image[1:3]), epilogue=rng.random() < 0.6
+    )
 
 
 def _pool(rng: random.Random, sizes: Sizes) -> Builder:

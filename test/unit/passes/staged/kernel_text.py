@@ -1,5 +1,4 @@
 """Kernels in the form that form-kernels leaves, called from @main, with their NumPy reference."""
-
 from __future__ import annotations
 
 import itertools
@@ -55,12 +54,10 @@ func.func @main({arguments}) -> {tensor(output)} {{
 
 def schedule(tile: Sequence[int], reduction: Sequence[int] = (), parallel: bool = False) -> str:
     """An explicit schedule; the byte counts are left at 0 because plan-scratchpad counts again."""
-    split = (
-        f", reduction_tile = array<i64: {', '.join(map(str, reduction))}>" if any(reduction) else ""
-    )
+    split = f", reduction_tile = array<i64: {', '.join(map(str, reduction))}>" if any(reduction) else ""
     sizes = f"array<i64: {', '.join(map(str, tile))}>" if tile else "array<i64>"
     return (
-        f"{{tile = {sizes}, parallel = {str(parallel).lower()}, sram_bytes = 0 : i64, "
+        f'{{tile = {sizes}, parallel = {str(parallel).lower()}, sram_bytes = 0 : i64, '
         f'acc_bytes = 0 : i64, bound = "given"{split}}}'
     )
 
@@ -268,9 +265,7 @@ def pool2d(image: Sequence[int], window: Window, kind: str, *, schedule: str = "
             total = combine(total, taps)
         return total
 
-    return Kernel(
-        module("pool2d", body, (tuple(image),), out, schedule), (tuple(image),), out, reference
-    )
+    return Kernel(module("pool2d", body, (tuple(image),), out, schedule), (tuple(image),), out, reference)
 
 
 def matmul(m: int, c: int, blocks: int, block: int, *, schedule: str = "") -> Kernel:
@@ -323,9 +318,7 @@ def mean(image: Sequence[int], *, schedule: str = "") -> Kernel:
     def reference(x):
         return x.sum((1, 2)) / np.float32(h * w)
 
-    return Kernel(
-        module("reduce", body, (tuple(image),), out, schedule), (tuple(image),), out, reference
-    )
+    return Kernel(module("reduce", body, (tuple(image),), out, schedule), (tuple(image),), out, reference)
 
 
 def add_relu(shape: Sequence[int], *, schedule: str = "") -> Kernel:
@@ -348,9 +341,7 @@ def add_relu(shape: Sequence[int], *, schedule: str = "") -> Kernel:
     def reference(x, bias):
         return np.maximum(x * x + bias, 0)
 
-    return Kernel(
-        module("eltwise", body, inputs, tuple(shape), schedule), inputs, tuple(shape), reference
-    )
+    return Kernel(module("eltwise", body, inputs, tuple(shape), schedule), inputs, tuple(shape), reference)
 
 
 def transpose(shape: Sequence[int], order: Sequence[int], *, schedule: str = "") -> Kernel:
