@@ -130,19 +130,6 @@ def node_problem(node: fx.Node) -> str | None:
     return tensor_problem("the result", first_tensor(node.meta.get("val")))
 
 
-def explain_rule(node: fx.Node) -> str | None:
-    """What the rule of a call says, whatever its element type; None if it has none. Rules look at
-    static shapes only."""
-    found = find_rule(node)
-    values = [operand.meta.get("val") for operand in node.all_input_nodes]
-    symbolic = any(
-        isinstance(size, torch.SymInt)
-        for value in values
-        for size in getattr(value, "shape", (value,))
-    )
-    return None if found is None or symbolic else found(node)
-
-
 def _sizes(value: torch.Tensor) -> str:
     return "x".join(str(size) for size in value.shape)
 
