@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 from torch import fx
 
 from mlir_npu.lowering.support.rules import arguments, rule, shape
 
-# All scores of an attention are in memory at a time: 64 MiB of them.
-MAX_SCORES = 1 << 24
+# Scores of a head, all of which are in memory at a time. Eager never has more than a tile of them,
+# and is faster above this.
+MAX_SCORES = 1 << 14
 
 
 @rule("aten._softmax.default", "aten._log_softmax.default", "aten._safe_softmax.default")
@@ -21,15 +20,18 @@ def softmax(node: fx.Node) -> str | None:
 
 @rule("aten._scaled_dot_product_flash_attention_for_cpu.default")
 def attention(node: fx.Node) -> str | None:
-    """scaled_dot_product_attention, causal, with a mask or without, up to 16 million scores. Heads
-    of queries may share one of keys. With dropout it runs on the host."""
+    """scaled_dot_product_attention, causal, with a mask or without, up to 128 x 128 scores of a
+    head. Heads of queries may share one of keys. With dropout it runs on the host."""
     call = arguments(node)
     query, key = shape(call["query"]), shape(call["key"])
     if call["dropout_p"] > 0:
         return f"dropout_p={call['dropout_p']} draws random numbers"
     if query[0] != key[0] or query[1] % key[1]:
         return f"queries {list(query)} and keys {list(key)} do not share heads evenly"
-    scores = math.prod(query[:-1]) * key[-2]
+    scores = query[-2] * key[-2]
     if scores > MAX_SCORES:
-        return f"its {scores} scores are more than {MAX_SCORES}, and the NPU keeps them all"
+        return (
+            f"a head has {query[-2]} x {key[-2]} scores, and the NPU, which keeps them all, is "
+            f"slower than eager above {MAX_SCORES}"
+        )
     return None

@@ -17,7 +17,7 @@ def concatenate(node: fx.Node) -> str | None:
 def overwrite(node: fx.Node) -> str | None:
     """A tensor with a slice or a position of one dimension replaced (circular padding)."""
     step = arguments(node).get("step", 1)
-    return None if step == 1 else f"it replaces every {step}th element"
+    return None if step == 1 else f"it replaces elements that are {step} apart"
 
 
 @rule("aten.copy.default")
