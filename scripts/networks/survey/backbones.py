@@ -8,7 +8,12 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from mlir_npu.scripts.networks.survey.entry import Entry, noise, transformers_model
+from mlir_npu.scripts.networks.survey.entry import (
+    Entry,
+    noise,
+    recipe,
+    transformers_model,
+)
 
 IMAGE = 64  # pixels, both ways
 FAST = {"ResNet", "MobileNetV2", "ConvNeXt V2", "ViT", "Swin", "SegFormer"}
@@ -341,14 +346,21 @@ def entries() -> list[Entry]:
 
 
 def _entry(name: str) -> Entry:
+    model_class, field, settings = NETWORKS[name]
+    size = settings.get("image_size", IMAGE)
+    shape = (2, 3, *(size if isinstance(size, list) else (size, size)))
     return Entry(
         name,
         functools.partial(_build, name),
-        noise(2, 3, *[NETWORKS[name][2].get("image_size", IMAGE)] * 2)
-        if not isinstance(NETWORKS[name][2].get("image_size"), list)
-        else noise(2, 3, IMAGE, IMAGE),
+        noise(*shape),
+        recipe(model_class, field, _plain(settings), shape),
         name in FAST,
     )
+
+
+def _plain(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings with functions by their names."""
+    return {k: v.__name__ if callable(v) else v for k, v in settings.items()}
 
 
 def _build(name: str):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,13 +15,13 @@ from torch import nn
 class Entry:
     """`build` returns a module that maps `inputs()` to a tensor or a tuple of tensors.
 
-    `fast`: one of the few that every test run compiles. `settings`: what makes it small, for the
-    reader.
+    `recipe` changes when the network does. `fast`: one of the few that every test run compiles.
     """
 
     name: str
     build: Callable[[], nn.Module]
     inputs: Callable[[], tuple[torch.Tensor, ...]]
+    recipe: str
     fast: bool = False
 
 
@@ -34,6 +35,11 @@ class Field(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor | tuple[torch.Tensor, ...]:
         return getattr(self.model(**{self.argument: x}), self.field)
+
+
+def recipe(*parts: object) -> str:
+    """A short text that differs where the parts do."""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
 
 
 def transformers_model(

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from mlir_npu.scripts.networks.survey.entry import Entry, transformers_model
+from mlir_npu.scripts.networks.survey.entry import Entry, recipe, transformers_model
 
 VOCABULARY, LENGTH = 100, 12
 FAST = {"BERT", "LLaMA with a cache"}
@@ -51,15 +51,18 @@ class TwoSteps(nn.Module):
 
 
 def entries() -> list[Entry]:
-    encoders = [
-        Entry(name, functools.partial(_encoder, *ENCODERS[name]), words, name in FAST)
-        for name in ENCODERS
+    kinds = ((_encoder, ENCODERS), (_decoder, DECODERS))
+    return [
+        Entry(
+            name,
+            functools.partial(build, *what),
+            words,
+            recipe(build.__name__, *what),
+            name in FAST,
+        )
+        for build, networks in kinds
+        for name, what in networks.items()
     ]
-    decoders = [
-        Entry(name, functools.partial(_decoder, *DECODERS[name]), words, name in FAST)
-        for name in DECODERS
-    ]
-    return encoders + decoders
 
 
 def words() -> tuple[torch.Tensor, ...]:
