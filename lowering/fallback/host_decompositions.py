@@ -11,12 +11,13 @@ import math
 from collections.abc import Callable
 
 import torch
-from torch import Tensor
+from torch import Tensor, fx
 from torch._decomp import get_decompositions
 
 from mlir_npu.lowering.decompositions import NPU_DECOMPOSITIONS
 from mlir_npu.lowering.fallback.half_precision import in_single_precision, nearest
 from mlir_npu.lowering.fallback.llvm_ops import ARITHMETIC
+from mlir_npu.lowering.support.rules import find_rule
 
 aten = torch.ops.aten
 
@@ -247,9 +248,12 @@ _TORCH_MOVES = [
     aten.new_full, aten.select_backward, aten.slice_backward, aten.tril, aten.triu,
 ]  # fmt: skip
 
+_AS_ON_NPU = {
+    overload: _for_floats(decompose) for overload, decompose in NPU_DECOMPOSITIONS.items()
+}
 _ARITHMETIC: dict[torch._ops.OpOverload, Callable] = {
+    **_AS_ON_NPU,
     **get_decompositions(_TORCH),
-    **{overload: _for_floats(decompose) for overload, decompose in NPU_DECOMPOSITIONS.items()},
     aten.relu.default: relu,
     aten.maximum.default: maximum,
     aten.minimum.default: minimum,
@@ -271,8 +275,17 @@ _ARITHMETIC: dict[torch._ops.OpOverload, Callable] = {
     aten.logical_xor.default: logical("logical_xor"),
     **{getattr(aten, name).Scalar: compare(name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
 }
+# respellings for the NPU that only move elements
+_NPU_MOVES = {
+    *("view", "_unsafe_view", "squeeze", "unbind", "stack", "roll", "copy", "index"),
+    *("_unsafe_index", "index_select", "slice_scatter", "select_scatter", "pixel_shuffle"),
+    *("pixel_unshuffle", "im2col", "reflection_pad1d", "reflection_pad2d", "reflection_pad3d"),
+    *("replication_pad1d", "replication_pad2d", "replication_pad3d"),
+}
+
 # what treats halves by itself, or only moves them
 _OTHERS: dict[torch._ops.OpOverload, Callable] = {
+    **{o: call for o, call in _AS_ON_NPU.items() if o._opname in _NPU_MOVES},
     **get_decompositions(_TORCH_MOVES),
     aten.split.Tensor: split,
     aten.split_with_sizes.default: split_with_sizes,
@@ -284,3 +297,19 @@ HOST_DECOMPOSITIONS: dict[torch._ops.OpOverload, Callable] = _OTHERS | {
     overload: in_single_precision(overload, _ARITHMETIC.get(overload))
     for overload in (_ARITHMETIC.keys() | ARITHMETIC) - _OTHERS.keys()
 }
+
+
+def explain_respelling(node: fx.Node) -> str | None:
+    """What the NPU's rule has against a call that is respelled as for the NPU, whatever its element
+    type: such respellings are right only where the rule allows the call."""
+    shared = _AS_ON_NPU.get(node.target)
+    rule = find_rule(node)
+    own = _OTHERS.get(node.target) or _ARITHMETIC.get(node.target)
+    if rule is None or shared is None or own is not shared:
+        return None
+    return rule(node) if all(map(_is_static, node.all_input_nodes)) else None
+
+
+def _is_static(node: fx.Node) -> bool:
+    value = node.meta.get("val")
+    return isinstance(value, Tensor) and all(isinstance(size, int) for size in value.shape)
