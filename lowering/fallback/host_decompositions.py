@@ -307,9 +307,10 @@ def explain_respelling(node: fx.Node) -> str | None:
     own = _OTHERS.get(node.target) or _ARITHMETIC.get(node.target)
     if rule is None or shared is None or own is not shared:
         return None
-    return rule(node) if all(map(_is_static, node.all_input_nodes)) else None
+    return rule(node) if all(map(_has_static_elements, node.all_input_nodes)) else None
 
 
-def _is_static(node: fx.Node) -> bool:
-    value = node.meta.get("val")
-    return isinstance(value, Tensor) and all(isinstance(size, int) for size in value.shape)
+def _has_static_elements(node: fx.Node) -> bool:
+    """What rules take for granted: dimensions, of known sizes that are not 0."""
+    shape = getattr(node.meta.get("val"), "shape", ())
+    return len(shape) > 0 and all(isinstance(size, int) and size for size in shape)
