@@ -10,7 +10,8 @@ from mlir_npu.errors import HostLoweringError, StrictError
 from mlir_npu.logs import warn_once
 from mlir_npu.lowering.fallback.eager import compile_host_eager
 from mlir_npu.lowering.fallback.inductor import compile_host_inductor
-from mlir_npu.lowering.fallback.llvm import compile_host_llvm
+from mlir_npu.lowering.fallback.llvm import RefusedCallsError, compile_host_llvm
+from mlir_npu.lowering.fallback.split_part import compile_in_pieces
 from mlir_npu.lowering.plan import Part
 from mlir_npu.lowering.view_results import take_out_views
 from mlir_npu.options import Options
@@ -36,9 +37,10 @@ def compile_host(part: Part, options: Options) -> HostPart:
     """
     if options.fallback == "eager":
         return HostPart(compile_host_eager(part), "eager")
-    engine = _compile_llvm if options.fallback == "llvm" else compile_host_inductor
     try:
-        return HostPart(engine(part, options), options.fallback)
+        if options.fallback == "llvm":
+            return _compile_llvm(part, options)
+        return HostPart(compile_host_inductor(part, options), "inductor")
     except HostLoweringError as error:
         reason, expected = error.reason, options.fallback == "llvm"
     except Exception as error:  # a fault of ours must not cost users their program
@@ -56,11 +58,30 @@ def compile_host(part: Part, options: Options) -> HostPart:
     return HostPart(compile_host_eager(part), "eager", reason)
 
 
-def _compile_llvm(part: Part, options: Options) -> Callable:
+def _compile_llvm(part: Part, options: Options) -> HostPart:
     """Raises HostLoweringError."""
+    try:
+        return HostPart(_compile_whole(part, options), "llvm")
+    except RefusedCallsError as error:
+        pieces = compile_in_pieces(part, error.calls, lambda one: _compile_piece(one, options))
+        if pieces is None:
+            raise
+        logger.info("%s runs in part in eager: %s", part.name, error.reason)
+        return HostPart(pieces, "llvm and eager", error.reason)
+
+
+def _compile_whole(part: Part, options: Options) -> Callable:
     sharing = take_out_views(part)
     if sharing is None:
         return compile_host_llvm(part, options)
     if sharing.is_all:
         raise HostLoweringError("it makes views, which eager does without moving data")
     return sharing.around(compile_host_llvm(sharing.compiled, options))
+
+
+def _compile_piece(part: Part, options: Options) -> Callable:
+    try:
+        return _compile_llvm(part, options).call
+    except HostLoweringError as error:
+        logger.info("%s runs in eager: %s", part.name, error.reason)
+        return compile_host_eager(part)

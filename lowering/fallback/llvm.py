@@ -1,10 +1,14 @@
 """Host parts through torch-mlir and LLVM: an elementwise chain becomes one loop.
 
-Only operators that were compared with eager are taken (llvm_ops.py); a part with any other raises
-HostLoweringError and runs in eager as a whole.
+Only operators that were compared with eager are taken (llvm_ops.py). A part with others raises
+RefusedCallsError, which names them; split_part.py then leaves those to eager.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torch import fx
 
 from mlir_npu.dialect.target import load_target, set_target
 from mlir_npu.errors import HostLoweringError, RegionCompileError
@@ -19,6 +23,14 @@ from mlir_npu.runtime.compile_pool import run_here
 from mlir_npu.runtime.kernel import KernelLinkError
 from mlir_npu.runtime.region import CompiledRegion
 from mlir_npu.runtime.signature import SignatureError
+
+
+class RefusedCallsError(HostLoweringError):
+    """calls: nodes of the part that LLVM does not take, with the reason of each."""
+
+    def __init__(self, calls: dict[str, str]) -> None:
+        super().__init__(next(iter(calls.values())))
+        self.calls = calls
 
 
 def compile_host_llvm(part: Part, options: Options) -> CompiledRegion:
@@ -39,26 +51,44 @@ def compile_host_llvm(part: Part, options: Options) -> CompiledRegion:
 
 def _compile(part: Part, options: Options) -> RegionCode:
     from mlir_npu.dialect.bindings import ir
-    from mlir_npu.lowering.fallback.host_decompositions import (
-        HOST_DECOMPOSITIONS,
-        explain_respelling,
-    )
+    from mlir_npu.lowering.fallback.host_decompositions import HOST_DECOMPOSITIONS
     from mlir_npu.lowering.importer import import_retraced
     from mlir_npu.lowering.retrace import retrace
     from mlir_npu.passes.pipelines import HOST_RECIPE
 
     dump = StageDump(options.dump_dir, part.name)
     dump.graph(part.graph_module)
-    for node in part.graph_module.graph.nodes:
-        if (reason := explain_respelling(node)) is not None:
-            raise HostLoweringError(f"{node.target}: {reason}")
+    nodes = part.graph_module.graph.nodes
+    if refused := _reasons((node.name, _respelling(node)) for node in nodes):
+        raise RefusedCallsError(refused)
     retraced = retrace(part.graph_module, HOST_DECOMPOSITIONS)
-    for node in retraced.graph_module.graph.nodes:
-        if (reason := explain_refusal(node)) is not None:
-            raise HostLoweringError(reason)
+    nodes = retraced.graph_module.graph.nodes
+    if refused := _reasons((_original(node), explain_refusal(node)) for node in nodes):
+        raise RefusedCallsError(refused)
     imported = import_retraced(retraced)
     with imported.module.context, ir.Location.unknown():
         set_target(imported.module.operation, load_target("host"))
         set_threads(imported.module, options.num_threads)
     dump.stage("import", imported.module)
     return build_code(imported, HOST_RECIPE, run_here, dump, use_cache=options.cache)
+
+
+def _reasons(found: Iterable[tuple[str, str | None]]) -> dict[str, str]:
+    """The first reason of every call that has one."""
+    reasons: dict[str, str] = {}
+    for name, reason in found:
+        if reason is not None:
+            reasons.setdefault(name, reason)
+    return reasons
+
+
+def _respelling(node: fx.Node) -> str | None:
+    from mlir_npu.lowering.fallback.host_decompositions import explain_respelling
+
+    reason = explain_respelling(node)
+    return reason and f"{node.target}: {reason}"
+
+
+def _original(node: fx.Node) -> str:
+    """The node of the part that a re-traced node was made for."""
+    return node.meta["from_node"][-1].name if "from_node" in node.meta else node.name
