@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mlir_npu.benchmarks import layers
 from mlir_npu.benchmarks.cases import Case
-from mlir_npu.benchmarks.engines import OURS, PEERS, SIDE_BY_SIDE
+from mlir_npu.benchmarks.engines import OURS, OURS_COMPILED, PEERS, SIDE_BY_SIDE
 
 BATCHES = (1, 8)
 SCALING_BATCHES = (1, 2, 4, 8, 16, 32)
@@ -56,7 +56,8 @@ def network_cases(threads: int, quick: bool) -> list[Case]:
 
 
 def overhead_cases(threads: int, quick: bool) -> list[Case]:
-    engines = (OURS, "dynamo", "eager", "inductor", "frozen", "onnxruntime", "openvino")
+    peers = ("dynamo", "eager", "inductor", "frozen", "onnxruntime", "openvino")
+    engines = (OURS, OURS_COMPILED, *peers)
     (height, width), channels = TINY_LAYER.size, TINY_LAYER.inputs
     shape = (1, channels, height, width)
     name = "conv + relu, " + "x".join(map(str, shape))

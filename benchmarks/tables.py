@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from rich.table import Table
 
 from mlir_npu.benchmarks import summary
-from mlir_npu.benchmarks.engines import OURS, OURS_LAST, SIDE_BY_SIDE
+from mlir_npu.benchmarks.engines import OURS, OURS_COMPILED, OURS_LAST, SIDE_BY_SIDE
 from mlir_npu.benchmarks.results import best_peaks
 from mlir_npu.benchmarks.statistics import exponent, geometric_mean, quartiles
 from mlir_npu.benchmarks.summary import Comparison, GroupSummary
@@ -15,6 +15,7 @@ from mlir_npu.benchmarks.summary import Comparison, GroupSummary
 HEADINGS = {
     OURS: "mlir_npu",
     OURS_LAST: "mlir_npu,\nch. last",
+    OURS_COMPILED: "mlir_npu,\ntorch.compile",
     "eager": "eager",
     "channels_last": "eager,\nch. last",
     "inductor": "Inductor",

@@ -12,10 +12,12 @@ import tomllib
 from dataclasses import dataclass, field, fields, is_dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
-from mlir_npu.dialect.bindings import ir
 from mlir_npu.dialect.host_cpu import describe_host_cpu
+
+if TYPE_CHECKING:  # a target can be read without loading MLIR
+    from mlir_npu.dialect.bindings import ir
 
 ATTRIBUTE_NAME = "npu.target"
 
@@ -107,12 +109,15 @@ class Target:
 
     def to_attribute(self, context: ir.Context) -> ir.Attribute:
         """`#npu.target<{...}>` with every number of the target."""
+        from mlir_npu.dialect.bindings import ir
+
         return ir.Attribute.parse(f"#npu.target<{_to_dictionary(self)}>", context)
 
     @staticmethod
     def from_attribute(attribute: ir.Attribute) -> Target:
         """The target that `to_attribute` wrote. Raises TargetError for any other attribute."""
         from mlir_npu.dialect.attributes import TargetAttr
+        from mlir_npu.dialect.bindings import ir
 
         if not isinstance(attribute, TargetAttr):
             raise TargetError(f"{ATTRIBUTE_NAME}: must be a #npu.target, got {attribute}")
@@ -247,6 +252,8 @@ def _to_dictionary(value: Any) -> str:
 
 def _to_table(attribute: ir.Attribute) -> Any:
     """The inverse of _to_dictionary; attributes that a target does not have stay attributes."""
+    from mlir_npu.dialect.bindings import ir
+
     if isinstance(attribute, ir.DictAttr):
         return {item.name: _to_table(item.attr) for item in attribute}
     return getattr(attribute, "value", attribute)

@@ -1,4 +1,4 @@
-"""One ATen graph from AOTAutograd -> one callable: partition, compile the parts, stitch, report.
+"""One ATen graph from AOTAutograd -> one function: partition, compile the parts, stitch, report.
 
 With dump_dir, <dump_dir>/<kind>_<number>.py is the stitched function of a graph, and the folder of
 the same name has the IR of its parts.
@@ -9,7 +9,9 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import logging
+import types
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from torch import fx
@@ -22,7 +24,7 @@ from mlir_npu.lowering.compile_region import compile_region, import_region
 from mlir_npu.lowering.fallback import HostPart, compile_host
 from mlir_npu.lowering.host_work import refuse_fallbacks, warn_of_host_work
 from mlir_npu.lowering.partition import partition
-from mlir_npu.lowering.plan import Part
+from mlir_npu.lowering.plan import Part, PartitionPlan
 from mlir_npu.lowering.region_modules import RegionModule, wanted_modules
 from mlir_npu.lowering.report import GraphReport, PartReport, describe_part, record, report_part
 from mlir_npu.lowering.roles import Role
@@ -32,10 +34,24 @@ from mlir_npu.options import Options
 logger = logging.getLogger("mlir_npu.graph")
 
 
+@dataclass(frozen=True)
+class CompiledGraph:
+    """call: the stitched function, boxed; parts: what it calls, by name."""
+
+    plan: PartitionPlan
+    parts: Mapping[str, Callable]
+    call: Callable
+    report: GraphReport
+
+    def with_parts(self, parts: Mapping[str, Callable]) -> Callable:
+        """The same function with other callables for some of its parts."""
+        return types.FunctionType(self.call.__code__, {**self.call.__globals__, **parts})
+
+
 def compile_graph(
     graph_module: fx.GraphModule, *, kind: str, options: Options, roles: Mapping[str, Role]
-) -> Callable:
-    """Boxed callable of the graph.
+) -> CompiledGraph:
+    """Compile all parts of the graph.
 
     kind: "inference", "forward" or "backward"; roles: what each placeholder is. Raises StrictError
     with options.strict if there is a fallback: see `host_work`, a region that does not compile, or
@@ -63,10 +79,11 @@ def compile_graph(
         source = stitched_source(plan, kind, comments)
         if folder is not None:
             folder.with_suffix(".py").write_text(source)
-        record(GraphReport(kind, tuple(reports), plan.rejections, source))
+        report = GraphReport(kind, tuple(reports), plan.rejections, source)
+        record(report)
         _log(kind, reports)
         logger.debug("%s graph as Python:\n%s", kind, source)
-        return stitch(plan, calls, source)
+        return CompiledGraph(plan, calls, stitch(plan, calls, source), report)
 
 
 def _compile_part(part: Part, options: Options, static: frozenset[str]) -> HostPart:

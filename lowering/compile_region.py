@@ -1,33 +1,49 @@
-"""One region of a graph -> machine code: import, stages, JIT.
+"""One region of a graph -> machine code: import, stages, objects; or what the cache kept of that.
+
+Large regions are compiled in other processes, kernel by kernel, small ones in this one.
 
 With `dump_dir`, <dump_dir>/<region>/ holds the ATen graph (region.py) and the IR after every stage
-(00_import.mlir, 01_normalise.mlir, ...), each readable by npu-opt. On failure the IR before the
-failing stage is written in any case, and the error carries the npu-opt command that repeats it.
+(00_import.mlir, 01_normalise.mlir, ...), each readable by npu-opt; the region is then compiled as a
+whole, in this process, and not taken from the cache. On failure the IR before the failing stage is
+written in any case, and the error carries the npu-opt command that repeats it.
 """
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 import threading
 from collections.abc import Set
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from torch import fx
 
-from mlir_npu.dialect.bindings import ir
 from mlir_npu.dialect.target import load_target, set_target
 from mlir_npu.errors import RegionCompileError
-from mlir_npu.lowering.decompositions import NPU_DECOMPOSITIONS
 from mlir_npu.lowering.import_error import RegionImportError
-from mlir_npu.lowering.importer import ImportedRegion, import_graph
 from mlir_npu.lowering.plan import Part
+from mlir_npu.lowering.region_code import (
+    CompiledModule,
+    JobFailure,
+    RegionCode,
+    Run,
+    cached_region,
+    compile_module,
+)
+from mlir_npu.lowering.region_key import region_key
 from mlir_npu.options import Options
-from mlir_npu.passes.pipelines import StageFailure, run_stages
-from mlir_npu.runtime.kernel import Kernel, KernelLinkError
+from mlir_npu.runtime.compile_pool import POOL, WorkerCrash, run_apart, run_here
+from mlir_npu.runtime.kernel import KernelLinkError
 from mlir_npu.runtime.region import CompiledRegion
-from mlir_npu.runtime.signature import Signature, SignatureError, read_signature
+from mlir_npu.runtime.signature import SignatureError
 
-SIGNATURE_STAGE = "allocate"  # after it, all arguments are memrefs and all memory is planned
+if TYPE_CHECKING:  # what is in the cache is found without loading MLIR
+    from mlir_npu.dialect.bindings import ir
+    from mlir_npu.lowering.importer import ImportedRegion
+    from mlir_npu.passes.pipelines import Recipe
+
+LARGE = 24  # ATen calls from which other processes are worth their start
 
 # re-tracing sets global state of torch.fx, and the GIL is held while MLIR compiles anyway
 COMPILING = threading.RLock()
@@ -40,6 +56,7 @@ class StageDump:
         self._folder = Path(dump_dir) / region if dump_dir else None
         self._region = region
         self._count = 0
+        self.is_wanted = self._folder is not None
 
     def graph(self, graph_module: fx.GraphModule) -> None:
         if self._folder is not None:
@@ -69,15 +86,25 @@ def compile_region(part: Part, options: Options, parameters: Set[str]) -> Compil
 
     Raises RegionCompileError with the cause and how to reproduce it.
     """
-    dump = StageDump(options.dump_dir, part.name)
     with COMPILING:
-        return _compile(part, options, parameters, dump)
+        key = None
+        if options.cache and options.dump_dir is None:
+            key = region_key(part.graph_module, part.place, parameters, options)
+        code = cached_region(key, lambda: _compile(part, options, parameters))
+        try:
+            return code.load(part.name, options.num_threads or 0)
+        except (KernelLinkError, SignatureError) as error:
+            raise RegionCompileError(str(error)) from error
 
 
 def import_region(
     part: Part, options: Options, parameters: Set[str], dump: StageDump | None = None
 ) -> ImportedRegion:
     """The part in linalg on tensors, with its target and threads. Raises RegionCompileError."""
+    from mlir_npu.dialect.bindings import ir
+    from mlir_npu.lowering.decompositions import NPU_DECOMPOSITIONS
+    from mlir_npu.lowering.importer import import_graph
+
     dump = dump or StageDump(options.dump_dir, part.name)
     dump.graph(part.graph_module)
     try:
@@ -98,30 +125,73 @@ def import_region(
     return imported
 
 
-def _compile(part: Part, options: Options, parameters: Set[str], dump: StageDump) -> CompiledRegion:
+def _compile(part: Part, options: Options, parameters: Set[str]) -> RegionCode:
+    large = part.node_count >= LARGE and options.dump_dir is None
+    if large:
+        POOL.start()  # they come up while the graph is imported
+    from mlir_npu.passes.pipelines import npu_recipe
+
+    dump = StageDump(options.dump_dir, part.name)
     imported = import_region(part, options, parameters, dump)
+    recipe = npu_recipe(options.schedule, options.winograd)
+    run = run_apart if large else run_here
+    return build_code(imported, recipe, run, dump, use_cache=options.cache)
+
+
+def build_code(
+    imported: ImportedRegion, recipe: Recipe, run: Run, dump: StageDump, *, use_cache: bool
+) -> RegionCode:
+    """Compile what was imported; with a dump as a whole and here. Raises RegionCompileError."""
+    from mlir_npu.runtime.compile_jobs import bytecode
+
     module = imported.module
-    signatures: list[Signature] = []
+    try:
+        if dump.is_wanted:
+            compiled = _compile_whole(module, recipe, dump)
+        else:
+            compiled = compile_module(bytecode(module), recipe, run, use_cache=use_cache)
+    except JobFailure as failure:
+        raise _explain(failure, recipe, dump) from failure.cause
+    return RegionCode(compiled.objects, compiled.signature, imported.interface)
 
-    def on_stage(name: str, module: ir.Module) -> None:
-        dump.stage(name, module)
-        if name == SIGNATURE_STAGE:
-            signatures.append(read_signature(module))
 
-    with module.context, ir.Location.unknown():
-        try:
-            run_stages(module, on_stage, schedule=options.schedule, winograd=options.winograd)
-            kernel = Kernel(module)
-            return CompiledRegion(
-                part.name,
-                kernel,
-                signatures[0],
-                imported.interface,
-                num_threads=options.num_threads or 0,
-            )
-        except StageFailure as failure:
-            path = dump.failure(f"before_{failure.stage}.mlir", failure.ir_before)
-            raise RegionCompileError(str(failure), failure.reproduction(str(path))) from failure
-        except (KernelLinkError, SignatureError) as error:
-            path = dump.failure("module.mlir", module.operation.get_asm())
-            raise RegionCompileError(str(error), f"the module is in {path}") from error
+def _compile_whole(module: ir.Module, recipe: Recipe, dump: StageDump) -> CompiledModule:
+    from mlir_npu.dialect.bindings import ir
+    from mlir_npu.runtime import compile_jobs
+
+    step = "plan"
+    try:
+        with module.context, ir.Location.unknown():
+            signature = compile_jobs.plan_module(module, recipe, dump.stage)
+            step = "encode"
+            contents = compile_jobs.encode_module(module, recipe, dump.stage)
+    except Exception as error:
+        raise JobFailure(error, step, compile_jobs.bytecode(module)) from error
+    return CompiledModule((contents,), signature)
+
+
+def _explain(failure: JobFailure, recipe: Recipe, dump: StageDump) -> Exception:
+    """The error for the user, with files that show it again."""
+    from mlir_npu.passes.pipelines import StageFailure, pipeline_of
+
+    cause = failure.cause
+    if isinstance(cause, StageFailure):
+        path = dump.failure(f"before_{cause.stage}.mlir", cause.ir_before)
+        return RegionCompileError(str(cause), cause.reproduction(str(path)))
+    if isinstance(cause, WorkerCrash):
+        path = dump.failure("crash.mlir", _text_of(failure.module))
+        dump.failure("crash.txt", cause.last_words)
+        pipeline = pipeline_of(getattr(recipe, failure.step))
+        command = f"npu-opt {shlex.quote(str(path))} --pass-pipeline={shlex.quote(pipeline)}"
+        return RegionCompileError(f"{cause} (its last words are in crash.txt)", command)
+    if isinstance(cause, (KernelLinkError, SignatureError)):
+        path = dump.failure("module.mlir", _text_of(failure.module))
+        return RegionCompileError(str(cause), f"the module is in {path}")
+    return cause
+
+
+def _text_of(module: bytes) -> str:
+    from mlir_npu.dialect.bindings import ir, make_context
+
+    with make_context():
+        return ir.Module.parse(module).operation.get_asm()

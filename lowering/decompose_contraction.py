@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
+from mlir_npu.lowering.decompose_transposed_convolution import transposed_convolution
 from mlir_npu.lowering.decomposition_table import aten, decomposes, per_channel
 
 
@@ -22,21 +23,23 @@ def convolution(
     output_padding: Sequence[int],
     groups: int,
 ) -> Tensor:
-    """Bias as an addition of its own; 1-D as 2-D of height 1; depthwise with a multiplier m as
-    depthwise on channels repeated m times."""
-    if transposed:
-        return NotImplemented
+    """Bias as an addition of its own; 1-D as 2-D of height 1; transposed as convolutions;
+    depthwise with a multiplier m as depthwise on channels repeated m times."""
     if bias is not None:
         out = aten.convolution(
-            x, weight, None, stride, padding, dilation, False, output_padding, groups
+            x, weight, None, stride, padding, dilation, transposed, output_padding, groups
         )
         return out + per_channel(bias, out)
     if x.dim() == 3:
         out = aten.convolution(
-            x.unsqueeze(2), weight.unsqueeze(2), None,
-            [1, *stride], [0, *padding], [1, *dilation], False, [0, *output_padding], groups,
+            x.unsqueeze(2), weight.unsqueeze(2), None, [1, *stride], [0, *padding],
+            [1, *dilation], transposed, [0, *output_padding], groups,
         )  # fmt: skip
         return aten.squeeze.dim(out, 2)
+    if transposed:
+        spans = zip(x.shape[2:], weight.shape[2:], stride, padding, dilation, output_padding)
+        out_size = [(n - 1) * s - 2 * p + d * (k - 1) + extra + 1 for n, k, s, p, d, extra in spans]
+        return transposed_convolution(x, weight, out_size, stride, padding, dilation, groups)
     channels, multiplier = x.shape[1], weight.shape[0] // groups
     if groups == channels > 1 and multiplier > 1:
         repeated = _repeat_channels(x, multiplier)

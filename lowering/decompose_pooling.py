@@ -1,4 +1,5 @@
-"""Average pooling whose windows count different numbers of elements, and adaptive pooling."""
+"""Average pooling whose windows count different numbers of elements, adaptive pooling, and strides
+that are left out."""
 
 from __future__ import annotations
 
@@ -33,10 +34,10 @@ def avg_pool2d(
     """Where windows count different numbers of elements: sums of a padded image, divided by a
     constant image of counts."""
     kernel = _pair(kernel_size)
-    stride = _pair(stride) if stride else kernel
+    given, stride = stride, _pair(stride or kernel)
     padding = _pair(padding)
     axes = [
-        _window_counts(extent, *window, ceil_mode, count_include_pad)
+        window_counts(extent, *window, ceil_mode, count_include_pad)
         for extent, window in zip(
             x.shape[-2:], zip(kernel, stride, padding, strict=True), strict=True
         )
@@ -49,7 +50,7 @@ def avg_pool2d(
     ]
     uniform = all(set(counts) == {size} for counts, size in zip(axes, kernel, strict=True))
     if not any(overhangs) and (divisor_override or uniform):
-        plain = not ceil_mode and count_include_pad
+        plain = given and not ceil_mode and count_include_pad
         # Without overhang the modes agree, and torch-mlir counts at run time only in the others.
         return (
             NotImplemented
@@ -69,11 +70,21 @@ def avg_pool2d(
     return sums / divisors
 
 
+@decomposes(aten.max_pool2d_with_indices.default)
+def max_pool2d_with_indices(
+    x: Tensor, kernel_size: Sequence[int], stride: Sequence[int] = (), *rest: object
+) -> tuple[Tensor, Tensor]:
+    """Without a stride windows touch each other; torch-mlir takes strides that are written out."""
+    if stride:
+        return NotImplemented
+    return aten.max_pool2d_with_indices(x, kernel_size, kernel_size, *rest)
+
+
 def _pair(values: Sequence[int]) -> list[int]:
     return list(values) * 2 if len(values) == 1 else list(values)
 
 
-def _window_counts(
+def window_counts(
     extent: int, size: int, step: int, pad: int, ceil_mode: bool, count_include_pad: bool
 ) -> list[int]:
     """Elements that each window along one axis divides by, as many as there are windows."""

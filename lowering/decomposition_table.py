@@ -37,3 +37,9 @@ def select(condition: Tensor, first: Tensor, second: Tensor) -> Tensor:
 def per_channel(values: Tensor, like: Tensor) -> Tensor:
     """One value per channel (dimension 1), ready to broadcast to `like`."""
     return aten.view(values, [1, values.shape[0]] + [1] * (like.dim() - 2))
+
+
+def sum_over_images(x: Tensor) -> Tensor:
+    """One sum per channel, of the sums of lines: with fewer terms each rounds less."""
+    lines = aten.sum.dim_IntList(x, [x.dim() - 1]) if x.dim() > 2 else x
+    return aten.sum.dim_IntList(lines, [dim for dim in range(lines.dim()) if dim != 1])

@@ -14,10 +14,14 @@ import torch
 
 from mlir_npu.lowering import (  # noqa: F401  (imported for what they register)
     decompose_activation,
+    decompose_activation_backward,
     decompose_contraction,
+    decompose_convolution_backward,
     decompose_elementwise,
     decompose_normalization,
+    decompose_normalization_backward,
     decompose_pooling,
+    decompose_pooling_backward,
     decompose_shape,
 )
 from mlir_npu.lowering.decomposition_table import TABLE

@@ -6,8 +6,10 @@ import contextlib
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from mlir_npu.dialect.bindings import ir
+if TYPE_CHECKING:
+    from mlir_npu.dialect.bindings import ir
 
 
 @dataclass(frozen=True)

@@ -31,13 +31,22 @@ class Role:
 
 
 class CapturedGraph:
-    """One graph of Dynamo; AOTAutograd makes an inference graph of it, or forward and backward."""
+    """One graph of Dynamo; AOTAutograd makes an inference graph of it, or forward and backward.
 
-    def __init__(self, graph_module: fx.GraphModule, example_inputs: Sequence[object]) -> None:
+    names: where its inputs come from, as Dynamo writes it, if the graph does not know any more.
+    """
+
+    def __init__(
+        self,
+        graph_module: fx.GraphModule,
+        example_inputs: Sequence[object],
+        names: Sequence[str] | None = None,
+    ) -> None:
         placeholders = graph_module.graph.find_nodes(op="placeholder")
+        names = names or [_source_name(node) for node in placeholders]
         nested = any(isinstance(value, (list, tuple, dict)) for value in example_inputs)
         # nested inputs get flattened, after which positions say nothing
-        self._sources = [] if nested else [_source(node) for node in placeholders]
+        self._sources = [] if nested else list(map(_source, placeholders, names))
         self._results: dict[AOTOutput, str] = {}
 
     def learn_results(self, forward: fx.GraphModule) -> None:
@@ -91,18 +100,21 @@ def describe_value(value: object) -> str:
     return f"{str(value.dtype).removeprefix('torch.')}[{', '.join(map(str, value.shape))}]"
 
 
-def _source(node: fx.Node) -> Role:
-    """Where a placeholder of Dynamo's graph comes from."""
+def _source_name(node: fx.Node) -> str:
     source = getattr(node.meta.get("grapharg"), "source", None)
-    name = source.name if source is not None else node.name
+    return source.name if source is not None else node.name
+
+
+def _source(node: fx.Node, name: str) -> Role:
+    """What a placeholder of Dynamo's graph is."""
     marked = (node.meta.get("tensor_dict") or {}).get("_dynamo_static_input_type")
     kind = (
         "parameter" if "._parameters[" in name else "buffer" if "._buffers[" in name else "argument"
     )
-    return Role(f"{kind} {_readable(name)}", static=marked is not None)
+    return Role(f"{kind} {readable(name)}", static=marked is not None)
 
 
-def _readable(source: str) -> str:
+def readable(source: str) -> str:
     """L['self']._modules['0']._parameters['weight'] -> 0.weight; L['args'][0] -> args[0]"""
     text = re.sub(r"\._(?:modules|parameters|buffers)\['([^']*)'\]", r".\1", source)
     if text != source:

@@ -12,15 +12,19 @@ import importlib
 from mlir_npu.version import __version__ as __version__
 
 _HOMES = {
+    "CaptureError": "mlir_npu.errors",
     "Explanation": "mlir_npu.explanation",
     "HostLoweringError": "mlir_npu.errors",
+    "MismatchError": "mlir_npu.errors",
     "Options": "mlir_npu.options",
     "OptionsError": "mlir_npu.errors",
+    "Program": "mlir_npu.program",
     "RegionCompileError": "mlir_npu.errors",
     "StrictError": "mlir_npu.errors",
     "Target": "mlir_npu.dialect.target",
     "TargetError": "mlir_npu.dialect.target",
     "available_targets": "mlir_npu.dialect.target",
+    "capture": "mlir_npu.program",
     "explain": "mlir_npu.explanation",
     "load_target": "mlir_npu.dialect.target",
 }

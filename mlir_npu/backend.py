@@ -44,7 +44,7 @@ def mlir_npu(
         else:
             captured.learn_results(graph)
             _donate_nothing()
-        return compile_graph(graph, kind=kind, options=parsed, roles=captured.roles(graph))
+        return compile_graph(graph, kind=kind, options=parsed, roles=captured.roles(graph)).call
 
     return aot_autograd(
         fw_compiler=functools.partial(compile_, kind="forward"),

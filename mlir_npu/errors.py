@@ -32,3 +32,23 @@ class HostLoweringError(RuntimeError):
 
 class StrictError(RuntimeError):
     """With strict=True, something would have run on the host."""
+
+
+class CaptureError(RuntimeError):
+    """A model cannot be captured as one graph.
+
+    reason: why; location: "file:line" of the user's program, if known; line: its text.
+    """
+
+    def __init__(self, reason: str, location: str | None = None, line: str | None = None) -> None:
+        self.reason, self.location, self.line = reason, location, line
+        where = f" at {location}\n    {line}\n" if location else ": "
+        super().__init__(
+            f"cannot capture the model as one graph{where}{reason}\n"
+            'torch.compile(model, backend="mlir_npu") runs such models too.'
+        )
+
+
+class MismatchError(ValueError):
+    """A captured program is called with other inputs than it was captured for, or its model is not
+    the one that was captured any more; the message says what to do."""

@@ -93,7 +93,7 @@ def explain(
     def backend(graph_module, example_inputs):
         return mlir_npu(graph_module, example_inputs, options=options)
 
-    compiled = torch.compile(_uncompiled(model), backend=backend)
+    compiled = torch.compile(uncompiled(model), backend=backend)
     # every call compiles afresh, which must not use up the limit of the program it looks at
     unlimited = torch._dynamo.config.patch(
         recompile_limit=1 << 20, accumulated_recompile_limit=1 << 20
@@ -106,7 +106,8 @@ def explain(
     return Explanation(tuple(reports), tuple(breaks), result)
 
 
-def _uncompiled(model: Callable) -> Callable:
+def uncompiled(model: Callable) -> Callable:
+    """What torch.compile was given, for what it returned."""
     if isinstance(model, torch._dynamo.eval_frame.OptimizedModule):
         return model._orig_mod
     return getattr(model, "_torchdynamo_orig_callable", model)

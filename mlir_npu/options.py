@@ -49,6 +49,9 @@ class Options:
     winograd: bool = True
     # Threads of a region; None follows torch.set_num_threads.
     num_threads: int | None = None
+    # Whether compiled code is kept on disk for later processes, and taken from there: in the
+    # directory that MLIR_NPU_CACHE_DIR names, or the user's cache directory.
+    cache: bool = True
 
     @staticmethod
     def parse(options: Mapping[str, Any] | None = None, mode: str | None = None) -> Options:
@@ -153,4 +156,5 @@ _CHECKS = {
     "schedule": _schedule,
     "winograd": _flag,
     "num_threads": _threads,
+    "cache": _flag,
 }

@@ -12,6 +12,10 @@ After:
       %r:N = scf.for %c ... iter_args(accumulators) { vector.load, vector.broadcast, vector.fma }
       region on %r; vector.store into %out }
 
+Taps of a window that meet the padding of an image are left out: where the data lies is what the
+move says that padded the tile. Small windows over channels read the source of that move, which then
+goes away.
+
 The result of `npu.dma_start` is complete where it stands, so waits disappear, and a token that
 travels through loops and branches becomes a number that nobody reads.
 """
@@ -30,7 +34,11 @@ from mlir_npu.passes.microkernels.emit import shared_constants
 from mlir_npu.passes.microkernels.moves import emit_dma
 from mlir_npu.passes.microkernels.reductions import emit_reduce
 from mlir_npu.passes.microkernels.tokens import retire_tokens
-from mlir_npu.passes.microkernels.windows import emit_depthwise_conv2d, emit_pool2d
+from mlir_npu.passes.microkernels.windows import (
+    emit_depthwise_conv2d,
+    emit_pool2d,
+    with_padding,
+)
 from mlir_npu.passes.microkernels.winograd import emit_winograd_input, emit_winograd_output
 from mlir_npu.passes.registry import NoOptions, fail, register_pass
 
@@ -77,7 +85,7 @@ def convert_npu_to_vector(module: ir.Operation, options: NoOptions) -> None:
         op.erase()
     retire_tokens(module)
     for op in [o for o in _npu_ops(module) if o.name in COMPUTE]:
-        _convert_group(find_group(op), unit)
+        _convert_group(with_padding(find_group(op)), unit)
     for op in _npu_ops(module):
         _convert_single(op, unit)
     _erase_dead_views(module)
@@ -110,7 +118,7 @@ def _check_types(op: ir.Operation) -> None:
 
 def _convert_group(group: AccumulatorGroup, unit: VectorUnit) -> None:
     _at(group.last, lambda: _GROUPS[group.compute.name](group, unit))
-    for op in (group.drain, group.compute, group.fill):
+    for op in (group.drain, group.compute, group.fill, group.padding):
         if op is not None:
             op.erase()
 

@@ -4,10 +4,11 @@ Every stage is a textual pipeline that `npu-opt --pass-pipeline` runs as it stan
 stage ends with `verify_stage`. A stage that fails raises StageFailure, which holds the IR before
 the stage, so that the failure can be reproduced with one command.
 """
+
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mlir_npu.dialect.bindings import ir
@@ -28,7 +29,12 @@ class Stage:
 
     @property
     def pipeline(self) -> str:
-        return f"builtin.module({','.join(self.passes)})"
+        return pipeline_of((self,))
+
+
+def pipeline_of(stages: Sequence[Stage]) -> str:
+    """All passes of some stages as one pipeline."""
+    return f"builtin.module({','.join(name for stage in stages for name in stage.passes)})"
 
 
 STAGES = (
@@ -37,6 +43,7 @@ STAGES = (
         "normalise",
         (
             "strip-asserts",
+            "drop-unused-results",
             *CLEANUP,
             "convert-layout",
             "fuse-elementwise",
@@ -147,6 +154,22 @@ HOST_STAGES = (
 )
 
 
+@dataclass(frozen=True)
+class Recipe:
+    """How one kind of module becomes machine code.
+
+    plan: up to where all memory is planned, and a kernel is a function of pointers; encode: the
+    rest, which may run on every kernel alone.
+    """
+
+    plan: tuple[Stage, ...]
+    encode: tuple[Stage, ...]
+
+
+LAST_PLANNED = "allocate"
+HOST_RECIPE = Recipe(HOST_STAGES[:1], HOST_STAGES[1:])
+
+
 class StageFailure(Exception):
     """A stage failed. `ir_before` is the module before the stage, `pipeline` what ran on it."""
 
@@ -157,13 +180,16 @@ class StageFailure(Exception):
         diagnostics: tuple[Diagnostic, ...],
         ir_before: str,
     ):
+        super().__init__(stage, pass_name, diagnostics, ir_before)  # what a copy is made from
         self.stage = stage.name
         self.pipeline = stage.pipeline
         self.pass_name = pass_name
         self.diagnostics = diagnostics
         self.ir_before = ir_before
-        messages = "; ".join(diagnostic.message for diagnostic in diagnostics)
-        super().__init__(f"stage '{stage.name}', pass '{pass_name}': {messages}")
+
+    def __str__(self) -> str:
+        messages = "; ".join(diagnostic.message for diagnostic in self.diagnostics)
+        return f"stage '{self.stage}', pass '{self.pass_name}': {messages}"
 
     def reproduction(self, path: str) -> str:
         """The command that repeats the failure once `ir_before` has been written to `path`."""
@@ -184,6 +210,13 @@ def stages(schedule: str = MODES[0], winograd: bool = True) -> tuple[Stage, ...]
         Stage(stage.name, tuple(options.get(name, name) for name in stage.passes))
         for stage in STAGES
     )
+
+
+def npu_recipe(schedule: str = MODES[0], winograd: bool = True) -> Recipe:
+    """The recipe of regions; for the arguments see `stages`."""
+    cut = stage_names().index(LAST_PLANNED) + 1
+    chosen = stages(schedule, winograd)
+    return Recipe(chosen[:cut], chosen[cut:])
 
 
 def stage_names() -> tuple[str, ...]:

@@ -1,10 +1,11 @@
 """What a region computes from its parameters alone, kept while the parameters stay the same.
 
 A set of parameters is recognised by the identity of its tensors. It is unchanged while every tensor
-has the same version counter (in-place operations, optimizer steps and load_state_dict advance it),
-the same address (assigning `.data` moves it) and the same fingerprint: in-place operations on
-`.data` and NumPy views bypass the counter. What the fingerprint may miss, fused optimizers, have a
-hook that drops what their step made stale.
+has the same address (assigning `.data` moves it) and the same contents. Of small tensors, the
+fingerprint is one of all contents. Of large ones it takes samples, and they must also have the same
+version counter (in-place operations, optimizer steps and load_state_dict advance it, but not
+operations on `.data` and NumPy views). What both may miss, fused optimizers, have a hook that drops
+what their step made stale.
 
 Parameters are held weakly. When one dies, what was prepared from it is freed, so an identity is
 never mistaken for that of a later tensor.
@@ -13,18 +14,17 @@ never mistaken for that of a later tensor.
 from __future__ import annotations
 
 import itertools
-import operator
 import threading
 import weakref
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from mlir_npu.runtime.fingerprint import Fingerprint
+from mlir_npu.runtime.fingerprint import Fingerprint, is_read_whole
 
-_version_of = operator.attrgetter("_version")
 _address_of = torch.Tensor.data_ptr
 _serial = itertools.count(1)
 
@@ -51,8 +51,9 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What tells whether parameters have changed."""
+    """What tells whether parameters have changed. large: positions of those with versions."""
 
+    large: tuple[int, ...]
     versions: list[int]
     addresses: list[int]
     fingerprint: Fingerprint
@@ -63,15 +64,16 @@ class State:
         """None for inference tensors, which have no version counter."""
         if any(parameter.is_inference() for parameter in parameters):
             return None
-        versions = list(map(_version_of, parameters))
-        fingerprint = Fingerprint(parameters)
-        return cls(versions, list(map(_address_of, parameters)), fingerprint, fingerprint())
+        large = tuple(i for i, p in enumerate(parameters) if not is_read_whole(p))
+        versions = [parameters[i]._version for i in large]
+        addresses, fingerprint = list(map(_address_of, parameters)), Fingerprint(parameters)
+        return cls(large, versions, addresses, fingerprint, fingerprint())
 
     def is_of(self, parameters: Sequence[torch.Tensor]) -> bool:
         """The addresses are compared before memory behind them is read."""
         return (
-            list(map(_version_of, parameters)) == self.versions
-            and list(map(_address_of, parameters)) == self.addresses
+            list(map(_address_of, parameters)) == self.addresses
+            and [parameters[i]._version for i in self.large] == self.versions
             and self.fingerprint() == self.contents
         )
 
@@ -88,7 +90,7 @@ class PreparedCache:
         self._make = make
         self._sets: dict[tuple[int, ...], Prepared] = {}
         self._lock = threading.Lock()
-        _caches.add(self)
+        drop_after_fused_steps(self)
 
     def __len__(self) -> int:
         return len(self._sets)
@@ -133,7 +135,17 @@ class PreparedCache:
         return forget
 
 
-_caches: weakref.WeakSet[PreparedCache] = weakref.WeakSet()
+class Droppable(Protocol):
+    def drop(self, parameters: Set[int]) -> None:
+        """Forget what was made of these parameters, given by id."""
+
+
+_droppable: weakref.WeakSet[Droppable] = weakref.WeakSet()
+
+
+def drop_after_fused_steps(holder: Droppable) -> None:
+    """Have what a fused optimizer changes dropped. The holder is held weakly."""
+    _droppable.add(holder)
 
 
 def _after_optimizer_step(optimizer: torch.optim.Optimizer, args: tuple, kwargs: dict) -> None:
@@ -141,8 +153,8 @@ def _after_optimizer_step(optimizer: torch.optim.Optimizer, args: tuple, kwargs:
         id(p) for group in optimizer.param_groups if group.get("fused") for p in group["params"]
     }
     if fused:
-        for cache in list(_caches):
-            cache.drop(fused)
+        for holder in list(_droppable):
+            holder.drop(fused)
 
 
 register_optimizer_step_post_hook(_after_optimizer_step)

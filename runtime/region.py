@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
+from torch._C._dynamo.guards import _empty_strided_cpu as empty_strided
 
 from mlir_npu.runtime.arena import ALIGNMENT, POOL, align
 from mlir_npu.runtime.kernel import Kernel, SlotBlock
@@ -84,8 +86,9 @@ class CompiledRegion:
         _check_shapes(main, given, specs)
         _check_shapes(main, main.slots("output"), interface.results)
         parameters = set(interface.parameters)
+        self._input_count = len(interface.inputs)
         self._inputs = tuple(
-            (given[i], i, spec, spec.strides if spec.is_dense else spec.dense)
+            (given[i], i, spec.strides if spec.is_dense else spec.dense, spec.shape, spec.dtype)
             for i, spec in enumerate(interface.inputs)
             if i not in parameters
         )
@@ -107,58 +110,73 @@ class CompiledRegion:
         )
 
     def __call__(self, *tensors: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        if len(tensors) != len(self.interface.inputs):
-            raise ValueError(
-                f"{self.name} takes {len(self.interface.inputs)} tensors, not {len(tensors)}"
-            )
-        block = self._take_block()
-        values = block.values
-        prepared = self._bind_prepared(block, tensors)
-        held = []  # packed inputs live until the call returns
-        for slot, index, spec, strides in self._inputs:
+        if len(tensors) != self._input_count:
+            raise ValueError(f"{self.name} takes {self._input_count} tensors, not {len(tensors)}")
+        for _, index, _, shape, dtype in self._inputs:
             tensor = tensors[index]
-            if tensor.shape != spec.shape or tensor.dtype is not spec.dtype:
-                raise self._mismatch(f"input {index}", spec, tensor)
+            if tensor.shape != shape or tensor.dtype is not dtype:
+                raise self._mismatch(f"input {index}", self.interface.inputs[index], tensor)
+        prepared = None
+        if self.reads_parameters:
+            prepared = self._cache.get(self._pick_parameters(tensors) + self.interface.constants)
+        return self._call(prepared, *tensors)
+
+    @property
+    def reads_parameters(self) -> bool:
+        """Whether it has parameters, or constants of its own."""
+        return bool(self._parameter_specs)
+
+    def bound(self, parameters: Sequence[torch.Tensor]) -> Callable:
+        """The region with these parameters (those at `interface.parameters`) as they are now.
+
+        It is called as the region is, and looks neither at shapes and dtypes nor at the parameters
+        it is given: the caller knows that they are right and unchanged, and keeps them alive.
+        """
+        prepared = self._cache.get((*parameters, *self.interface.constants))
+        return functools.partial(self._call, prepared)
+
+    def _call(
+        self, prepared: Prepared | None, *tensors: torch.Tensor
+    ) -> tuple[torch.Tensor | None, ...]:
+        try:
+            block = self._blocks.pop()  # atomic, and tried without looking: other threads pop too
+        except IndexError:
+            block = SlotBlock(len(self.signature.main.arguments))
+        values = block.values
+        if prepared is not None and block.tag != prepared.serial:
+            self._fill_prepared(block, prepared)
+        held = None  # packed inputs live until the call returns
+        for slot, index, strides, _, _ in self._inputs:
+            tensor = tensors[index]
             if tensor.stride() != strides or tensor.is_neg():
-                tensor = spec.conform(tensor)
-                held.append(tensor)
+                tensor = self.interface.inputs[index].conform(tensor)
+                held = [tensor] if held is None else [*held, tensor]
             values[slot] = tensor.data_ptr()
         results = []
         for slot, shape, strides, dtype in self._results:
-            result = torch.empty_strided(shape, strides, dtype=dtype)
+            result = empty_strided(shape, strides, dtype)
             values[slot] = result.data_ptr()
             results.append(result)
         self._run(self._kernel, block, self._memory)
         self._blocks.append(block)
-        del prepared, held
         return tuple(results) if self._results_are_outputs else self._outputs(tensors, results)
 
-    def _take_block(self) -> SlotBlock:
-        try:
-            return self._blocks.pop()  # atomic, and tried without looking: other threads pop too
-        except IndexError:
-            return SlotBlock(len(self.signature.main.arguments))
-
-    def _bind_prepared(self, block: SlotBlock, tensors: Sequence[torch.Tensor]) -> Prepared | None:
-        """Fill the slots of parameters and prepared values if the block last held others."""
-        if not self._prepared_slots:
-            return None
-        prepared = self._cache.get(self._pick_parameters(tensors) + self.interface.constants)
-        if block.tag != prepared.serial:
-            block.tag = 0
-            for slot, pointer in zip(self._prepared_slots, prepared.pointers, strict=True):
-                block.values[slot] = pointer
-            block.tag = prepared.serial
-        return prepared
+    def _fill_prepared(self, block: SlotBlock, prepared: Prepared) -> None:
+        block.tag = 0  # half filled
+        for slot, pointer in zip(self._prepared_slots, prepared.pointers, strict=True):
+            block.values[slot] = pointer
+        block.tag = prepared.serial
 
     def _run(self, kernel: Kernel, block: SlotBlock, memory: tuple[int, int] | None) -> None:
         """Run with temporary memory in the slots `memory` (workspace, scratch of all threads)."""
         if memory is None:
             kernel.run(block.address)
             return
-        team = self._num_threads or torch.get_num_threads()
+        size = self._workspace
+        if self._scratch:
+            size += self._scratch * (self._num_threads or torch.get_num_threads())
         arena = POOL.take()
-        base = arena.reserve(self._workspace + self._scratch * team)
+        base = arena.reserve(size)
         block.values[memory[0]] = base
         block.values[memory[1]] = base + self._workspace
         kernel.run(block.address)

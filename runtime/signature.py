@@ -1,31 +1,35 @@
-"""The arguments of a compiled module, read from `npu.role` once all memory is planned.
+"""The arguments of a compiled module: what each slot holds.
 
     @main(inputs and parameters..., prepared..., outputs..., workspace, scratch)
     @prepare(parameters..., outputs..., workspace, scratch)
 
-Host modules have no prepared values, workspace or scratch.
+Host modules have no prepared values, workspace or scratch. Neither torch nor MLIR is imported here:
+processes that compile know no torch, and those that run compiled code need no MLIR.
 """
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
 
-import torch
-
-from mlir_npu.dialect.bindings import func, ir
+if TYPE_CHECKING:
+    import torch
 
 ROLES = ("input", "parameter", "prepared", "output", "workspace", "scratch")
 
-_DTYPES = {
-    "f16": torch.float16,
-    "bf16": torch.bfloat16,
-    "f32": torch.float32,
-    "f64": torch.float64,
-    "i1": torch.bool,
-    "i8": torch.int8,
-    "i16": torch.int16,
-    "i32": torch.int32,
-    "i64": torch.int64,
+# element type -> its name in torch, bytes
+ELEMENTS = {
+    "f16": ("float16", 2),
+    "bf16": ("bfloat16", 2),
+    "f32": ("float32", 4),
+    "f64": ("float64", 8),
+    "i1": ("bool", 1),
+    "i8": ("int8", 1),
+    "i16": ("int16", 2),
+    "i32": ("int32", 4),
+    "i64": ("int64", 8),
 }
 
 
@@ -35,18 +39,19 @@ class SignatureError(ValueError):
 
 @dataclass(frozen=True)
 class Argument:
-    """One slot: a packed, row-major buffer."""
+    """One slot: a packed, row-major buffer of an element type such as "f32"."""
 
     role: str
     shape: tuple[int, ...]
-    dtype: torch.dtype
+    element: str
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return getattr(importlib.import_module("torch"), ELEMENTS[self.element][0])
 
     @property
     def bytes(self) -> int:
-        size = self.dtype.itemsize
-        for extent in self.shape:
-            size *= extent
-        return size
+        return prod(self.shape) * ELEMENTS[self.element][1]
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,9 @@ class Signature:
     main: FunctionSignature
     prepare: FunctionSignature | None
 
+    def __post_init__(self) -> None:
+        _check(self.main, self.prepare)
+
     @property
     def workspace_bytes(self) -> int:
         return max(f.bytes_of("workspace") for f in (self.main, self.prepare) if f is not None)
@@ -81,71 +89,11 @@ class Signature:
         return max(f.bytes_of("scratch") for f in (self.main, self.prepare) if f is not None)
 
 
-def read_signature(module: ir.Module) -> Signature:
-    """Signature of @main and, if there is one, @prepare. Raises SignatureError naming the
-    argument."""
-    functions = {
-        op.operation.attributes["sym_name"].value: op
-        for op in module.body.operations
-        if isinstance(op, func.FuncOp)
-    }
-    if "main" not in functions:
-        raise SignatureError("the module has no function @main")
-    main = _read_function("main", functions["main"])
-    prepare = _read_function("prepare", functions["prepare"]) if "prepare" in functions else None
-    _check(main, prepare)
-    return Signature(main, prepare)
-
-
-def _read_function(name: str, function: func.FuncOp) -> FunctionSignature:
-    arguments = []
-    types = function.type.inputs
-    attributes = function.arg_attrs if types else []
-    for index, (type_, attrs) in enumerate(zip(types, attributes)):
-        where = f"argument {index} of @{name}"
-        if "npu.role" not in attrs:
-            raise SignatureError(f"{where} has no npu.role; expected one of {', '.join(ROLES)}")
-        role = ir.StringAttr(attrs["npu.role"]).value
-        if role not in ROLES:
-            raise SignatureError(
-                f"{where} has the unknown role {role!r}; known: {', '.join(ROLES)}"
-            )
-        arguments.append(_argument(where, role, type_))
-    if function.type.results:
-        raise SignatureError(f"@{name} still returns values; results must be out-parameters")
-    return FunctionSignature(name, tuple(arguments))
-
-
-def _argument(where: str, role: str, type_: ir.Type) -> Argument:
-    if not isinstance(type_, ir.MemRefType):
-        raise SignatureError(
-            f"{where} is {type_}, not a memref; read the signature after buffers are planned"
-        )
-    if (
-        not type_.has_static_shape
-        or not isinstance(type_.layout, ir.AffineMapAttr)
-        or not _is_identity(type_)
-    ):
-        raise SignatureError(
-            f"{where} is {type_}; bare pointers need a static shape and the identity layout"
-        )
-    dtype = _DTYPES.get(str(type_.element_type))
-    if dtype is None:
-        raise SignatureError(
-            f"{where} has element type {type_.element_type}, which torch tensors do not have"
-        )
-    return Argument(role, tuple(type_.shape), dtype)
-
-
-def _is_identity(type_: ir.MemRefType) -> bool:
-    return type_.affine_map == ir.AffineMap.get_identity(type_.rank, type_.context)
-
-
 def _check(main: FunctionSignature, prepare: FunctionSignature | None) -> None:
     prepared = [main.arguments[i] for i in main.slots("prepared")]
     produced = [prepare.arguments[i] for i in prepare.slots("output")] if prepare else []
-    shapes = [(a.shape, a.dtype) for a in prepared]
-    if shapes != [(a.shape, a.dtype) for a in produced]:
+    shapes = [(a.shape, a.element) for a in prepared]
+    if shapes != [(a.shape, a.element) for a in produced]:
         raise SignatureError(
             f"@prepare makes {len(produced)} values and @main takes {len(prepared)} prepared ones "
             "of other types"

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import sys
+import tempfile
 from collections import Counter
+
+# One cache for all processes of a run, and none that an earlier run left.
+if "MLIR_NPU_TEST_CACHE" not in os.environ:
+    os.environ["MLIR_NPU_TEST_CACHE"] = tempfile.mkdtemp(prefix="mlir-npu-test-cache-")
+    atexit.register(shutil.rmtree, os.environ["MLIR_NPU_TEST_CACHE"], ignore_errors=True)
+os.environ["MLIR_NPU_CACHE_DIR"] = os.environ["MLIR_NPU_TEST_CACHE"]
 
 # Several test processes share the cores. Tests of threads ask for theirs by name.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -19,6 +28,10 @@ settings.load_profile("repeatable")
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run the tests marked slow too")
     parser.addoption("--fast", action="store_true", help="leave out the tests marked network")
+    parser.addoption(
+        "--conformance", choices=("first", "all"), default="first", help="samples of each operator"
+    )
+    parser.addoption("--conformance-shard", default="1/1", help="k/n: part k of n of --conformance")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -11,13 +11,15 @@ from mlir_npu.benchmarks.engines.pytorch import (
     Frozen,
     Inductor,
     MlirNpu,
+    MlirNpuCompile,
     MlirNpuLast,
 )
 
-OURS, OURS_LAST = "mlir_npu", "mlir_npu_last"
+OURS, OURS_LAST, OURS_COMPILED = "mlir_npu", "mlir_npu_last", "mlir_npu_compile"
 ENGINES: dict[str, type[Engine]] = {
     OURS: MlirNpu,
     OURS_LAST: MlirNpuLast,
+    OURS_COMPILED: MlirNpuCompile,
     "eager": Eager,
     "channels_last": ChannelsLast,
     "inductor": Inductor,

@@ -1,4 +1,4 @@
-"""PyTorch: eager in both memory formats, and the backends of torch.compile."""
+"""PyTorch: eager in both memory formats, the backends of torch.compile, and captured programs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from torch import nn
 
 from mlir_npu.benchmarks.engines.base import Call, Engine
 from mlir_npu.lowering.report import collect
+from mlir_npu.program import capture
 
 WINOGRAD = "winograd_conv2d"  # the op of kernels that use it
 
@@ -81,15 +82,18 @@ class Frozen(Compiled):
 
 
 class MlirNpu(Engine):
-    """This backend. notes: whether Winograd kernels run, and what ran on the host."""
+    """A captured program of this backend, called directly. notes: whether Winograd kernels run, and
+    what ran on the host."""
 
     def prepare(self, model: nn.Module, x: torch.Tensor) -> Call:
-        options = {"dump_dir": str(self.folder)} if self.inspect else {}
-        compiled = torch.compile(with_own_code(model), backend="mlir_npu", options=options)
         with collect() as reports:
-            compiled(x)
+            call = self._compile(model, x, {"dump_dir": str(self.folder)} if self.inspect else {})
         self._parts = [part for report in reports for part in report.parts]
-        return lambda: compiled(x)
+        return call
+
+    def _compile(self, model: nn.Module, x: torch.Tensor, options: dict) -> Call:
+        program = capture(model, x, options=options)
+        return lambda: program(x)
 
     def notes(self) -> dict:
         host = [part for part in self._parts if part.engine != "npu"]
@@ -101,8 +105,17 @@ class MlirNpu(Engine):
         }
 
 
+class MlirNpuCompile(MlirNpu):
+    """This backend through torch.compile."""
+
+    def _compile(self, model: nn.Module, x: torch.Tensor, options: dict) -> Call:
+        compiled = torch.compile(with_own_code(model), backend="mlir_npu", options=options)
+        compiled(x)
+        return lambda: compiled(x)
+
+
 class MlirNpuLast(MlirNpu):
-    """This backend with parameters, input and result channels last."""
+    """A captured program with parameters, input and result channels last."""
 
     def prepare(self, model: nn.Module, x: torch.Tensor) -> Call:
         return super().prepare(*channels_last(model, x))

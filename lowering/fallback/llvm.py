@@ -6,52 +6,48 @@ HostLoweringError and runs in eager as a whole.
 
 from __future__ import annotations
 
-from mlir_npu.dialect.bindings import ir
-from mlir_npu.errors import HostLoweringError
-from mlir_npu.lowering.compile_region import COMPILING, StageDump
-from mlir_npu.lowering.fallback.host_decompositions import HOST_DECOMPOSITIONS
+from mlir_npu.errors import HostLoweringError, RegionCompileError
+from mlir_npu.lowering.compile_region import COMPILING, StageDump, build_code
 from mlir_npu.lowering.fallback.llvm_ops import explain_refusal
 from mlir_npu.lowering.import_error import RegionImportError
-from mlir_npu.lowering.importer import ImportedRegion, import_retraced
 from mlir_npu.lowering.plan import Part
-from mlir_npu.lowering.retrace import retrace
+from mlir_npu.lowering.region_code import RegionCode, cached_region
+from mlir_npu.lowering.region_key import region_key
 from mlir_npu.options import Options
-from mlir_npu.passes.pipelines import HOST_STAGES, StageFailure, run_stage
-from mlir_npu.runtime.kernel import Kernel, KernelLinkError
+from mlir_npu.runtime.compile_pool import run_here
+from mlir_npu.runtime.kernel import KernelLinkError
 from mlir_npu.runtime.region import CompiledRegion
-from mlir_npu.runtime.signature import SignatureError, read_signature
+from mlir_npu.runtime.signature import SignatureError
 
 
 def compile_host_llvm(part: Part, options: Options) -> CompiledRegion:
     """Compile a part that runs on the host. Raises HostLoweringError with one sentence if it
     cannot."""
-    dump = StageDump(options.dump_dir, part.name)
     with COMPILING:
-        dump.graph(part.graph_module)
+        key = None
+        if options.cache and options.dump_dir is None:
+            key = region_key(part.graph_module, part.place, frozenset(), options)
         try:
-            return _compile(part.name, _import(part), dump)
+            code = cached_region(key, lambda: _compile(part, options))
+            return code.load(part.name, num_threads=1)
         except RegionImportError as error:
             raise HostLoweringError(str(error)) from error
-        except (StageFailure, KernelLinkError, SignatureError) as error:
+        except (RegionCompileError, KernelLinkError, SignatureError) as error:
             raise HostLoweringError(f"LLVM lowering of {part.name}: {error}") from error
 
 
-def _import(part: Part) -> ImportedRegion:
+def _compile(part: Part, options: Options) -> RegionCode:
+    from mlir_npu.lowering.fallback.host_decompositions import HOST_DECOMPOSITIONS
+    from mlir_npu.lowering.importer import import_retraced
+    from mlir_npu.lowering.retrace import retrace
+    from mlir_npu.passes.pipelines import HOST_RECIPE
+
+    dump = StageDump(options.dump_dir, part.name)
+    dump.graph(part.graph_module)
     retraced = retrace(part.graph_module, HOST_DECOMPOSITIONS)
     for node in retraced.graph_module.graph.nodes:
         if (reason := explain_refusal(node)) is not None:
             raise HostLoweringError(reason)
-    return import_retraced(retraced)
-
-
-def _compile(name: str, imported: ImportedRegion, dump: StageDump) -> CompiledRegion:
-    module = imported.module
-    buffers, llvm = HOST_STAGES
-    with module.context, ir.Location.unknown():
-        dump.stage("import", module)
-        run_stage(module, buffers)
-        dump.stage(buffers.name, module)
-        signature = read_signature(module)
-        run_stage(module, llvm)
-        dump.stage(llvm.name, module)
-        return CompiledRegion(name, Kernel(module), signature, imported.interface, num_threads=1)
+    imported = import_retraced(retraced)
+    dump.stage("import", imported.module)
+    return build_code(imported, HOST_RECIPE, run_here, dump, use_cache=options.cache)

@@ -16,12 +16,15 @@ from mlir_npu.lowering.support.rules import all_rules as _registered
 
 FAMILIES = (
     "activation",
+    "activation_backward",
     "concat_pad",
     "convolution",
     "elementwise",
     "linear",
     "normalization",
+    "normalization_backward",
     "pooling",
+    "pooling_backward",
     "reduction",
     "shape",
 )

@@ -9,16 +9,25 @@ from mlir_npu.lowering.support.rules import arguments, rule, shape
 
 @rule("aten.convolution.default")
 def convolution(node: fx.Node) -> str | None:
-    """1-D and 2-D convolution, with or without bias, any stride, padding, dilation and groups
-    (depthwise with and without channel multiplier included). Transposed and 3-D convolutions run on
-    the host."""
+    """1-D and 2-D convolution, plain and transposed, with or without bias, any stride, padding,
+    dilation and groups (depthwise with and without channel multiplier included). 3-D convolutions
+    run on the host."""
+    return _problem(node)
+
+
+@rule("aten.convolution_backward.default")
+def convolution_backward(node: fx.Node) -> str | None:
+    """Gradients of 1-D and 2-D convolutions, plain and transposed, by input, weight and bias, in
+    any combination."""
+    return _problem(node)
+
+
+def _problem(node: fx.Node) -> str | None:
     call = arguments(node)
-    input_shape = shape(call["input"])
-    spatial = len(input_shape) - 2
-    if call["transposed"]:
-        return "it is a transposed convolution, and the NPU convolves forward only"
+    spatial = len(shape(call["input"])) - 2
     if spatial not in (1, 2):
-        return f"it is a {spatial}-D convolution, and the NPU has 1-D and 2-D ones"
+        kind = "transposed convolution" if call["transposed"] else "convolution"
+        return f"it is a {spatial}-D {kind}, and the NPU has 1-D and 2-D ones"
     if min(call["padding"]) < 0:
         return f"padding {list(call['padding'])} is negative"
     return None

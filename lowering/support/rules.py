@@ -55,9 +55,15 @@ def arguments(node: fx.Node) -> dict[str, object]:
 
 
 def result(node: fx.Node) -> torch.Tensor:
-    """The (first) fake tensor a node makes."""
-    value = node.meta["val"]
-    return value[0] if isinstance(value, (tuple, list)) else value
+    """The first fake tensor a node makes; gradients that nobody wants are None before it."""
+    return first_tensor(node.meta["val"])
+
+
+def first_tensor(value: object) -> object:
+    """Of a node's several results the first tensor; else the value itself."""
+    if not isinstance(value, (tuple, list)):
+        return value
+    return next((item for item in value if isinstance(item, torch.Tensor)), value)
 
 
 def shape(node: fx.Node) -> tuple[int, ...]:
@@ -112,10 +118,7 @@ def node_problem(node: fx.Node) -> str | None:
         problem = tensor_problem(f"operand {operand.name}", operand.meta.get("val"), scalar_allowed)
         if problem:
             return problem
-    value = node.meta.get("val")
-    return tensor_problem(
-        "the result", value[0] if isinstance(value, (tuple, list)) and value else value
-    )
+    return tensor_problem("the result", first_tensor(node.meta.get("val")))
 
 
 def _sizes(value: torch.Tensor) -> str:

@@ -31,11 +31,15 @@ _READERS = frozenset({"npu.drain", "npu.eltwise"})
 
 @dataclass(frozen=True)
 class AccumulatorGroup:
-    """A compute op with the fill before it and the drain after it, where they can be fused."""
+    """A compute op with the fill before it and the drain after it, where they can be fused.
+
+    `padding`: the move that made its image, where the compute reads the source of that instead.
+    """
 
     compute: ir.Operation
     fill: ir.Operation | None
     drain: ir.Operation | None
+    padding: ir.Operation | None = None
 
     @property
     def last(self) -> ir.Operation:
@@ -81,7 +85,7 @@ def _can_fuse_drain(compute: ir.Operation, drain: ir.Operation, order: list[ir.O
     if any(may_overlap(drain.operands[-1], value) for value in inputs):
         return False
     between = order[order.index(compute) + 1 : order.index(drain)]
-    return all(_keeps(op, inputs) for op in between)
+    return all(keeps(op, inputs) for op in between)
 
 
 def _covers_accumulator(compute: ir.Operation, drain: ir.Operation) -> bool:
@@ -92,7 +96,7 @@ def _covers_accumulator(compute: ir.Operation, drain: ir.Operation) -> bool:
     return map_.is_permutation and computed == drained
 
 
-def _keeps(op: ir.Operation, inputs: Iterable[ir.Value]) -> bool:
+def keeps(op: ir.Operation, inputs: Iterable[ir.Value]) -> bool:
     """Whether `op` leaves the memory of `inputs` as it is."""
     if op.name in ("memref.store", "memref.copy") or (len(op.regions) and op.name not in _READERS):
         return False

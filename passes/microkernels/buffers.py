@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlir_npu.dialect.bindings import ir, memref
-from mlir_npu.passes.microkernels.emit import Offset
+from mlir_npu.passes.microkernels.emit import Offset, index_constant
 
 # How the bindings spell an extent or stride that is not known at compile time.
 DYNAMIC_SIZE = ir.ShapedType.get_dynamic_size()
@@ -32,6 +32,13 @@ def static_strides(type_: ir.MemRefType) -> list[int]:
     if DYNAMIC_STRIDE in strides:
         raise NotLinearError(f"strides of {type_} are not known at compile time")
     return list(strides)
+
+
+def extent_along(buffer: ir.Value, dim: int) -> Offset:
+    size = ir.MemRefType(buffer.type).shape[dim]
+    if size != DYNAMIC_SIZE:
+        return Offset(None, size)
+    return Offset(memref.DimOp(buffer, index_constant(dim)).result)
 
 
 def flatten(buffer: ir.Value, shift: Offset | None = None) -> ir.Value:

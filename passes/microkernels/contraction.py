@@ -9,17 +9,18 @@ Emitted code, for a tile of `pixels x vectors` accumulators (see analysis/regist
         for reduction: iter_args(accumulators)
             load the smaller side, stream the larger: broadcast scalars, weight vectors, FMA
         finish(accumulators)            # epilogue in registers, then one store
+
+Where the image is padded, taps that would meet padding only are left out (see `Window`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mlir_npu.dialect.bindings import ir, vector
 from mlir_npu.passes.analysis.loop_nest import Dim, unit_dim
 from mlir_npu.passes.analysis.register_tile import (
     RegisterTile,
+    Span,
     VectorUnit,
     check_registers,
     choose_register_tile,
@@ -28,30 +29,33 @@ from mlir_npu.passes.analysis.register_tile import (
 )
 from mlir_npu.passes.microkernels.accumulation import Accumulation
 from mlir_npu.passes.microkernels.buffers import Operand
-from mlir_npu.passes.microkernels.emit import Offset, loop
 from mlir_npu.passes.microkernels.nest import (
     Cursor,
     Lane,
     Tile,
-    advance,
     for_each,
     for_span,
     lanes_along,
     start_of,
 )
-from mlir_npu.passes.microkernels.region import splat
+from mlir_npu.passes.microkernels.register_reduction import (
+    COLUMN_POSITION,
+    INPUT,
+    TileShape,
+    Window,
+    reduce_tile,
+)
 
-INPUT, WEIGHTS = 0, 1
 F32_BYTES = 4
-# Innermost reductions up to this many steps are unrolled: a loop would cost more than it saves.
-UNROLLED_STEPS = 4
+# With more tiles in a row than this the share of padding is not worth code of its own.
+BORDER_TILES = 2
 
 
 @dataclass(frozen=True)
 class Contraction:
     """Operands (input, weights, then those of the accumulation) and the loops over them.
 
-    `batch`: loops around everything, each with weights of its own.
+    `batch`: loops around everything, each with weights of its own. `window`: of a padded image.
     """
 
     operands: tuple[Operand, ...]
@@ -61,19 +65,7 @@ class Contraction:
     reduction: tuple[Dim, ...]
     accumulation: Accumulation
     batch: tuple[Dim, ...] = ()
-
-
-@dataclass(frozen=True)
-class _Shape:
-    """Constant layout of one register tile: accumulators are ordered pixel by pixel."""
-
-    pixels: tuple[tuple[int, ...], ...]
-    vectors: tuple[Lane, ...]
-
-    def cell(self, pixel: int, vector_index: int) -> Lane:
-        vector_ = self.vectors[vector_index]
-        offsets = zip(self.pixels[pixel], vector_.offsets, strict=True)
-        return Lane(tuple(a + b for a, b in offsets), vector_.width)
+    window: Window | None = None
 
 
 def emit_contraction(contraction: Contraction, unit: VectorUnit) -> None:
@@ -115,15 +107,28 @@ def _emit_image(
 ) -> None:
     vectors = _vectors(contraction, blocks, unit)
     for row_span in split(rows.extent, tile.rows):
-        for column_span in split(columns.extent, tile.columns):
+        for column_span, taps in _column_spans(contraction.window, columns, tile.columns):
             pixels = _pixels(rows, row_span.size, columns, column_span.size)
             check_registers(len(pixels), len(vectors), unit)
-            shape = _Shape(pixels, vectors)
+            shape = TileShape(pixels, vectors, taps and taps * row_span.size)
 
             def row_tile(cursor: Cursor, span=column_span, shape=shape) -> None:
                 for_span(span, columns, cursor, lambda inner: _emit_tile(contraction, shape, inner))
 
             for_span(row_span, rows, cursor, row_tile)
+
+
+def _column_spans(
+    window: Window | None, columns: Dim, width: int
+) -> list[tuple[Span, tuple[range, ...] | None]]:
+    """Runs of equal tiles along a row, and the column taps of their pixels if not all count."""
+    spans = [(span, None) for span in split(columns.extent, width)]
+    if window is None or -(-columns.extent // width) > BORDER_TILES:
+        return spans
+    axis = window.horizontal
+    if not (axis.is_static and (axis.begins_early or axis.ends_late)):
+        return spans
+    return axis.spans(width) if columns.strides[COLUMN_POSITION] else spans
 
 
 def _vectors(contraction: Contraction, blocks: int, unit: VectorUnit) -> tuple[Lane, ...]:
@@ -145,65 +150,14 @@ def _pixels(
     )
 
 
-def _emit_tile(contraction: Contraction, shape: _Shape, cursor: Cursor) -> None:
+def _emit_tile(contraction: Contraction, shape: TileShape, cursor: Cursor) -> None:
     pixels, vectors = range(len(shape.pixels)), range(len(shape.vectors))
     accumulation = contraction.accumulation
     tile = Tile(contraction.operands, contraction.lanes.strides, cursor)
     start = [accumulation.start(tile, shape.cell(p, v)) for p in pixels for v in vectors]
-    done = _reduce(contraction, shape, tile, list(contraction.reduction), start)
+    done = reduce_tile(list(contraction.reduction), contraction.window, shape, tile, start)
     # A tile that read its accumulators from memory must not take them from its cache again.
     tile = tile.at(cursor)
     for v in vectors:
         for p in pixels:
             accumulation.finish(tile, shape.cell(p, v), done[p * len(vectors) + v])
-
-
-def _reduce(
-    contraction: Contraction, shape: _Shape, tile: Tile, dims: list[Dim], values: list[ir.Value]
-) -> list[ir.Value]:
-    if not dims:
-        return _step(shape, tile, values)
-    dim, *inner = dims
-
-    def iteration(counter: Offset, carried: list[ir.Value]) -> Sequence[ir.Value]:
-        return _reduce(
-            contraction, shape, tile.at(advance(tile.cursor, dim, counter)), inner, carried
-        )
-
-    if not inner and dim.extent <= UNROLLED_STEPS:
-        for step in range(dim.extent):
-            values = list(iteration(Offset(None, step), values))
-        return values
-    return loop(0, dim.extent, 1, iteration, values)
-
-
-def _step(shape: _Shape, tile: Tile, values: list[ir.Value]) -> list[ir.Value]:
-    """One reduction element: the side with fewer registers is loaded first and held."""
-    pixels, vectors = range(len(shape.pixels)), range(len(shape.vectors))
-    values = list(values)
-
-    def scalar(p: int) -> ir.Value:
-        return tile.load_scalar(INPUT, shape.pixels[p][INPUT])
-
-    def weights(v: int) -> ir.Value:
-        lane = shape.vectors[v]
-        return tile.load(WEIGHTS, lane.offsets[WEIGHTS], lane.width)
-
-    def multiply_add(p: int, v: int, scalar_: ir.Value) -> None:
-        at = p * len(vectors) + v
-        broadcast = splat(scalar_, shape.vectors[v].width)
-        values[at] = vector.FMAOp(broadcast, weights(v), values[at]).result
-
-    if len(vectors) <= len(pixels):
-        for v in vectors:
-            weights(v)
-        for p in pixels:
-            held = scalar(p)
-            for v in vectors:
-                multiply_add(p, v, held)
-        return values
-    scalars = [scalar(p) for p in pixels]
-    for v in vectors:
-        for p in pixels:
-            multiply_add(p, v, scalars[p])
-    return values

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.analysis.loop_nest import merge, unit_dim
 from mlir_npu.passes.analysis.register_tile import VectorUnit
 from mlir_npu.passes.microkernels.accumulator_group import AccumulatorGroup
+from mlir_npu.passes.microkernels.axis import Axis, Position
 from mlir_npu.passes.microkernels.binding import (
     BoundGroup,
     bind_group,
@@ -14,10 +18,13 @@ from mlir_npu.passes.microkernels.binding import (
 )
 from mlir_npu.passes.microkernels.buffers import operand_of
 from mlir_npu.passes.microkernels.contraction import Contraction, emit_contraction
+from mlir_npu.passes.microkernels.padding import padding_of, window_axes
+from mlir_npu.passes.microkernels.register_reduction import Window
 
 
 def emit_conv2d(group: AccumulatorGroup, unit: VectorUnit) -> None:
     """Loops (n, y, x, ko, ki, r, s, c)."""
+    axes = _padded_axes(group.compute)
     input_, weights, accumulator = group.compute.operands
     image, packed = strides_of(input_), strides_of(weights)
     (sy, sx), (dy, dx) = integers(group.compute, "strides"), integers(group.compute, "dilations")
@@ -29,7 +36,19 @@ def emit_conv2d(group: AccumulatorGroup, unit: VectorUnit) -> None:
     ]
     extents = [*shape_of(accumulator), *shape_of(weights)[1:4]]
     bound = bind_group(group, inputs, range(5), extents)
-    _emit(bound, pixels=(0, 1, 2), block=3, lanes=4, reduction=(5, 6, 7), unit=unit)
+    if axes is not None:
+        # The last operands, as Window has it.
+        positions = (Position((0, sy, 0, 0, 0, 0, 0, 0)), Position((0, 0, sx, 0, 0, 0, 0, 0)))
+        bound = replace(bound, operands=(*bound.operands, *positions))
+    window = axes and Window(*axes, *bound.dims((5, 6, 7)))
+    loops = {"pixels": (0, 1, 2), "block": 3, "lanes": 4, "reduction": (5, 6, 7)}
+    _emit(bound, **loops, window=window, unit=unit)
+
+
+def _padded_axes(compute: ir.Operation) -> tuple[Axis, Axis] | None:
+    """Axes of a window that may meet padding."""
+    padding = padding_of(compute)
+    return padding and window_axes(compute, shape_of(compute.operands[1])[1:3], padding)
 
 
 def emit_matmul(group: AccumulatorGroup, unit: VectorUnit) -> None:
@@ -60,6 +79,7 @@ def _emit(
     block: int,
     lanes: int,
     reduction: tuple[int, ...],
+    window: Window | None = None,
     unit: VectorUnit,
 ) -> None:
     contraction = Contraction(
@@ -70,5 +90,6 @@ def _emit(
         tuple(merge(bound.dims(reduction))),
         bound.accumulation,
         tuple(bound.dims(batch)),
+        window,
     )
     emit_contraction(contraction, unit)

@@ -18,6 +18,9 @@ class _Pool:
     values: dict[Hashable, ir.Value] = field(default_factory=dict)
 
 
+# Added in front of a division, so that it never sees a negative number.
+_LIFT = 1 << 32
+
 _POOL: ContextVar[_Pool | None] = ContextVar("constant pool", default=None)
 
 
@@ -79,6 +82,39 @@ class Offset:
         return arith.AddIOp(self.value, index_constant(self.constant)).result
 
 
+def offset_of(index: ir.Value) -> Offset:
+    """An index value as an offset, which is constant if the value is."""
+    owner = index.owner
+    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
+        return Offset(index)
+    return Offset(None, ir.IntegerAttr(owner.attributes["value"]).value)
+
+
+def minimum(left: Offset | int, right: Offset | int) -> Offset:
+    """The lesser of two signed offsets."""
+    return _select(left, right, min, arith.MinSIOp)
+
+
+def maximum(left: Offset | int, right: Offset | int) -> Offset:
+    """The greater of two signed offsets."""
+    return _select(left, right, max, arith.MaxSIOp)
+
+
+def floor_div(offset: Offset, divisor: int) -> Offset:
+    """The greatest offset whose product with `divisor` is at most `offset`."""
+    if divisor == 1:
+        return offset
+    if offset.value is None:
+        return Offset(None, offset.constant // divisor)
+    lifted = (offset + divisor * _LIFT).materialise()
+    return Offset(arith.DivUIOp(lifted, index_constant(divisor)).result, -_LIFT)
+
+
+def ceil_div(offset: Offset, divisor: int) -> Offset:
+    """The least offset whose product with `divisor` is at least `offset`."""
+    return floor_div(offset + (divisor - 1), divisor)
+
+
 def loop(
     lower: Offset | int,
     upper: Offset | int,
@@ -108,3 +144,15 @@ def loop(
 
 def _as_offset(bound: Offset | int) -> Offset:
     return Offset(None, bound) if isinstance(bound, int) else bound
+
+
+def _select(
+    left: Offset | int,
+    right: Offset | int,
+    fold: Callable[[int, int], int],
+    operation: Callable[[ir.Value, ir.Value], ir.OpView],
+) -> Offset:
+    left, right = _as_offset(left), _as_offset(right)
+    if left.value is None and right.value is None:
+        return Offset(None, fold(left.constant, right.constant))
+    return Offset(operation(left.materialise(), right.materialise()).result)

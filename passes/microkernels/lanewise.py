@@ -1,14 +1,14 @@
 """Lane-wise nests: all operands are read along one vector dimension.
 
-Depthwise convolution, pooling, reductions over outer dimensions, elementwise ops, fills and copies:
+Large windows, reductions over outer dimensions, elementwise ops, fills and copies:
 
     for outer dims: for pixel tile: for lane tile:
         accumulators = start
         for reduction (small ones unrolled):  accumulators = combine(operands, accumulators)
         finish(accumulators)
 
-A tile has several pixels when neighbours share loads (overlapping windows) or when the lane
-dimension is short. What is left of the lanes is done with narrower vectors, down to one element.
+A tile has several pixels when the lane dimension is short. What is left of the lanes is done with
+narrower vectors, down to one element.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ Combine = Callable[[Tile, Lane, ir.Value], ir.Value]
 
 @dataclass(frozen=True)
 class Lanewise:
-    """Loops outermost first. `shares_loads`: neighbouring pixels read the same data."""
+    """Loops outermost first."""
 
     operands: tuple[Operand, ...]
     pixels: tuple[Dim, ...]
@@ -63,7 +63,6 @@ class Lanewise:
     cells: Cells
     reduction: tuple[Dim, ...] = ()
     combine: Combine | None = None
-    shares_loads: bool = False
 
 
 def emit_lanewise(nest: Lanewise, unit: VectorUnit) -> None:
@@ -88,10 +87,8 @@ def _tile_shape(nest: Lanewise, columns: Dim, unit: VectorUnit) -> tuple[int, in
     """Vectors and pixels of a tile; half the registers hold accumulators."""
     budget = unit.registers // 2
     full = max(1, nest.lanes.extent // unit.lanes)
-    vectors = 1 if nest.shares_loads else min(full, TILE_VECTORS, budget)
-    taps = prod(d.extent for d in nest.reduction)
-    limit = budget // vectors if nest.shares_loads else TILE_VECTORS // vectors
-    limit = max(1, min(limit, UNROLLED_CELLS // min(taps, UNROLLED_CELLS)))
+    vectors = min(full, TILE_VECTORS, budget)
+    limit = max(1, TILE_VECTORS // vectors)
     tiles = -(-columns.extent // limit)
     return vectors, -(-columns.extent // tiles)
 

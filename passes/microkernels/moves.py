@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mlir_npu.dialect.bindings import ir, memref
+from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.analysis.loop_nest import Dim
 from mlir_npu.passes.analysis.register_tile import VectorUnit
 from mlir_npu.passes.microkernels.binding import integers, shape_of, strides_of
-from mlir_npu.passes.microkernels.buffers import DYNAMIC_SIZE, operand_of
+from mlir_npu.passes.microkernels.buffers import extent_along, operand_of
 from mlir_npu.passes.microkernels.elementwise import emit_over_output
-from mlir_npu.passes.microkernels.emit import Offset, index_constant
+from mlir_npu.passes.microkernels.emit import Offset, index_constant, offset_of
 from mlir_npu.passes.microkernels.lanewise import Elementwise
 from mlir_npu.passes.microkernels.region import splat_constant
 from mlir_npu.passes.microkernels.transposes import emit_transposed, is_transposed
@@ -33,7 +33,7 @@ def emit_dma(op: ir.Operation, unit: VectorUnit) -> None:
     source, target, *low = op.operands
     order = integers(op, "permutation")
     boxes = [
-        _Box(_constant_or_value(start), _extent(source, dim), room)
+        _Box(offset_of(start), extent_along(source, dim), room)
         for start, dim, room in zip(
             low or [index_constant(0)] * len(order), order, shape_of(target), strict=True
         )
@@ -108,17 +108,3 @@ def _dim(extent: Offset, strides: tuple[int, ...]) -> Dim:
 
 def _is_empty(dims: list[Dim]) -> bool:
     return any(dim.symbol is None and dim.extent == 0 for dim in dims)
-
-
-def _extent(source: ir.Value, dim: int) -> Offset:
-    size = shape_of(source)[dim]
-    if size != DYNAMIC_SIZE:
-        return Offset(None, size)
-    return Offset(memref.DimOp(source, index_constant(dim)).result)
-
-
-def _constant_or_value(index: ir.Value) -> Offset:
-    owner = index.owner
-    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
-        return Offset(index)
-    return Offset(None, ir.IntegerAttr(owner.attributes["value"]).value)

@@ -2,63 +2,92 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from mlir_npu.dialect.bindings import arith, ir, vector
 from mlir_npu.passes.analysis.loop_nest import merge
 from mlir_npu.passes.analysis.register_tile import VectorUnit
 from mlir_npu.passes.microkernels.accumulator_group import AccumulatorGroup
-from mlir_npu.passes.microkernels.binding import (
-    BoundGroup,
-    bind_group,
-    integers,
-    shape_of,
-    strides_of,
-)
+from mlir_npu.passes.microkernels.binding import bind_group, integers, shape_of, strides_of
 from mlir_npu.passes.microkernels.buffers import Operand, operand_of
 from mlir_npu.passes.microkernels.lanewise import Combine, Lanewise, emit_lanewise
-from mlir_npu.passes.microkernels.nest import Lane, Tile
+from mlir_npu.passes.microkernels.nest import Lane, Tile, start_of
+from mlir_npu.passes.microkernels.padding import padding_to_leave_out, window_axes
+from mlir_npu.passes.microkernels.stencil import Stencil, emit_stencil, is_small
+
+WINDOWS = frozenset({"npu.depthwise_conv2d", "npu.pool2d"})
+
+
+def with_padding(group: AccumulatorGroup) -> AccumulatorGroup:
+    """The group of a small window, with the move that pads its image if that is not needed."""
+    compute = group.compute
+    if compute.name not in WINDOWS or not is_small(_taps(compute)):
+        return group
+    return replace(group, padding=padding_to_leave_out(group))
 
 
 def emit_depthwise_conv2d(group: AccumulatorGroup, unit: VectorUnit) -> None:
     """Loops (n, y, x, c, r, s)."""
-    _, weights, accumulator = group.compute.operands
+    weights = group.compute.operands[1]
     r, s, c = strides_of(weights)
-    inputs = [_image(group.compute), operand_of(weights, [0, 0, 0, c, r, s])]
-    extents = [*shape_of(accumulator), *shape_of(weights)[:2]]
+    inputs = [_image(group), operand_of(weights, [0, 0, 0, c, r, s])]
 
     def multiply_add(tile: Tile, lane: Lane, value: ir.Value) -> ir.Value:
         pixel = tile.load(0, lane.offsets[0], lane.width)
         weight = tile.load(1, lane.offsets[1], lane.width)
         return vector.FMAOp(pixel, weight, value).result
 
-    _emit(bind_group(group, inputs, range(4), extents), multiply_add, unit)
+    _emit(group, inputs, multiply_add, unit)
 
 
 def emit_pool2d(group: AccumulatorGroup, unit: VectorUnit) -> None:
     """Loops (n, y, x, c, r, s). NaN wins in a max pool, as arith.maximumf has it."""
     kind = ir.StringAttr(group.compute.attributes["kind"]).value
     operation = {"max": arith.MaximumFOp, "sum": arith.AddFOp}[kind]
-    extents = [*shape_of(group.compute.operands[-1]), *integers(group.compute, "window")]
 
     def combine(tile: Tile, lane: Lane, value: ir.Value) -> ir.Value:
         return operation(value, tile.load(0, lane.offsets[0], lane.width)).result
 
-    _emit(bind_group(group, [_image(group.compute)], range(4), extents), combine, unit)
+    _emit(group, [_image(group)], combine, unit)
 
 
-def _image(compute: ir.Operation) -> Operand:
-    n, y, x, c = strides_of(compute.operands[0])
-    (sy, sx), (dy, dx) = integers(compute, "strides"), integers(compute, "dilations")
-    return operand_of(compute.operands[0], [n, sy * y, sx * x, c, dy * y, dx * x])
-
-
-def _emit(bound: BoundGroup, combine: Combine, unit: VectorUnit) -> None:
-    nest = Lanewise(
-        bound.operands,
-        tuple(merge(bound.dims((0, 1, 2)))),
-        bound.dim(3),
-        bound.accumulation,
-        tuple(merge(bound.dims((4, 5)))),
-        combine,
-        shares_loads=True,
+def _emit(
+    group: AccumulatorGroup,
+    inputs: Sequence[Operand],
+    combine: Combine,
+    unit: VectorUnit,
+) -> None:
+    taps = _taps(group.compute)
+    bound = bind_group(group, inputs, range(4), [*shape_of(group.compute.operands[-1]), *taps])
+    if not is_small(taps):
+        pixels, reduction = bound.dims((0, 1, 2)), bound.dims((4, 5))
+        nest = (tuple(merge(pixels)), bound.dim(3), bound.accumulation, tuple(merge(reduction)))
+        emit_lanewise(Lanewise(bound.operands, *nest, combine), unit)
+        return
+    vertical, horizontal = window_axes(group.compute, taps, group.padding)
+    start = start_of(bound.operands)
+    if group.padding is not None:
+        # The first window begins in padding that is not there.
+        _, y, x, *_ = strides_of(group.padding.operands[0])
+        first = start[0] + vertical.low.times(-y) + horizontal.low.times(-x)
+        start = (first, *start[1:])
+    stencil = Stencil(
+        bound.operands, *bound.dims(range(6)), vertical, horizontal, bound.accumulation, combine
     )
-    emit_lanewise(nest, unit)
+    emit_stencil(stencil, start, unit)
+
+
+def _image(group: AccumulatorGroup) -> Operand:
+    """The image as it lies on chip, or where a padding move would take it from."""
+    source = (group.padding or group.compute).operands[0]
+    n, y, x, c = strides_of(source)
+    (sy, sx), (dy, dx) = integers(group.compute, "strides"), integers(group.compute, "dilations")
+    return operand_of(source, [n, sy * y, sx * x, c, dy * y, dx * x])
+
+
+def _taps(compute: ir.Operation) -> list[int]:
+    """Rows and columns of the window."""
+    if compute.name == "npu.pool2d":
+        return integers(compute, "window")
+    return shape_of(compute.operands[1])[:2]

@@ -60,6 +60,9 @@ NOTES = {
     "strip-asserts": Note("""
         Run-time checks of sizes would be in the way of fusion.
     """),
+    "drop-unused-results": Note("""
+        A maximum comes with its position, which hardly anybody reads and no kernel computes.
+    """),
     "convert-layout": Note("""
         Channels become the innermost dimension of the convolution and of all that follows: the
         matrix unit sums over channels, and a DMA moves contiguous channels in long bursts.

@@ -264,7 +264,8 @@ def test_engines_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatc
 
 
 def test_one_case_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    wanted = ["--suite", "overhead", "--engine", "mlir_npu", "--engine", "eager"]
+    ours, compiled = "mlir_npu", "mlir_npu_compile"
+    wanted = ["--suite", "overhead", "--engine", ours, "--engine", compiled, "--engine", "eager"]
     brief = ["--few-rounds", "--threads", "1", "--output", str(tmp_path)]
     assert command.main([*wanted, *brief]) == 0
     printed = capsys.readouterr().out
@@ -275,8 +276,8 @@ def test_one_case_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[
     (record,) = document["records"]
     assert record["macs"] == 64 * 8 * 8 * 9
     assert record["peak_gflops"] > 0
-    assert set(record["engines"]) == {"mlir_npu", "eager"}
-    assert record["engines"]["mlir_npu"]["notes"]["regions"] == 1
+    assert set(record["engines"]) == {ours, compiled, "eager"}
+    assert all(record["engines"][name]["notes"]["regions"] == 1 for name in (ours, compiled))
     assert len(record["engines"]["eager"]["values"]) >= QUICK.min_rounds
     assert "microseconds per call" in (tmp_path / command.TEXT).read_text()
 

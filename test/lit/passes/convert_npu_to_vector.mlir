@@ -159,3 +159,57 @@ func.func @winograd_output(%p: memref<16x20x1x8xf32, #npu.space<"acc">>, %o: mem
     : (memref<1x4x2x5x2x1x8xf32, #npu.space<"acc">>, memref<1x4x2x5x2x1x8xf32, #npu.space<"sram">>) -> ()
   return
 }
+
+// -----
+
+// A small window over channels reads the source of the move that pads its image; the padded tile is not made.
+// Of the 2 x 8 windows of a pair of rows, those at either end have 6 taps, the others 9. Rows whose window meets
+// padding are a loop of their own, over the row taps that meet data.
+// CHECK-LABEL: func.func @padded_depthwise
+// CHECK-SAME: %[[X:[a-z0-9]*]]: memref<1x6x8x8xf32>
+// CHECK-NOT: "npu.
+// CHECK: %[[BASE:[a-z0-9_]*]], {{.*}} = memref.extract_strided_metadata %[[X]]
+// CHECK: %[[IMAGE:.*]] = memref.reinterpret_cast %[[BASE]]
+// CHECK: scf.for
+// CHECK: vector.load %[[IMAGE]][
+// CHECK-COUNT-132: vector.fma
+// CHECK: scf.for
+// CHECK: scf.for %{{.*}} iter_args
+// CHECK: vector.fma
+// CHECK-NOT: "npu.
+// CHECK: return
+func.func @padded_depthwise(%x: memref<1x6x8x8xf32>, %w: memref<3x3x8xf32, #npu.space<"sram">>,
+                            %tile: memref<1x8x10x8xf32, #npu.space<"sram">>, %acc: memref<1x6x8x8xf32, #npu.space<"acc">>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %t = "npu.dma_start"(%x, %tile, %c0, %c1, %c1, %c0) {pad_value = 0.0 : f32, permutation = array<i64: 0, 1, 2, 3>}
+    : (memref<1x6x8x8xf32>, memref<1x8x10x8xf32, #npu.space<"sram">>, index, index, index, index) -> !npu.token
+  "npu.dma_wait"(%t) : (!npu.token) -> ()
+  "npu.fill"(%acc) {value = 0.0 : f32} : (memref<1x6x8x8xf32, #npu.space<"acc">>) -> ()
+  "npu.depthwise_conv2d"(%tile, %w, %acc) {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>}
+    : (memref<1x8x10x8xf32, #npu.space<"sram">>, memref<3x3x8xf32, #npu.space<"sram">>, memref<1x6x8x8xf32, #npu.space<"acc">>) -> ()
+  return
+}
+
+// -----
+
+// A convolution of a padded tile leaves out row taps that meet padding only: the loop over them has bounds that
+// follow from the row of the image where the tile begins.
+// CHECK-LABEL: func.func @padded_convolution
+// CHECK-SAME: %[[X:[a-z0-9]*]]: memref<1x16x1x4xf32>
+// CHECK: arith.maxsi
+// CHECK: arith.minsi
+// CHECK: scf.for %{{.*}} = %{{[0-9]+}} to %{{[0-9]+}} step %{{.*}} iter_args
+// CHECK: vector.fma
+// CHECK: return
+func.func @padded_convolution(%x: memref<1x16x1x4xf32>, %w: memref<1x31x1x4x8xf32, #npu.space<"sram">>,
+                              %tile: memref<1x46x1x4xf32, #npu.space<"sram">>, %acc: memref<1x16x1x1x8xf32, #npu.space<"acc">>) {
+  %c0 = arith.constant 0 : index
+  %c15 = arith.constant 15 : index
+  %t = "npu.dma_start"(%x, %tile, %c0, %c15, %c0, %c0) {pad_value = 0.0 : f32, permutation = array<i64: 0, 1, 2, 3>}
+    : (memref<1x16x1x4xf32>, memref<1x46x1x4xf32, #npu.space<"sram">>, index, index, index, index) -> !npu.token
+  "npu.dma_wait"(%t) : (!npu.token) -> ()
+  "npu.conv2d"(%tile, %w, %acc) {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>}
+    : (memref<1x46x1x4xf32, #npu.space<"sram">>, memref<1x31x1x4x8xf32, #npu.space<"sram">>, memref<1x16x1x1x8xf32, #npu.space<"acc">>) -> ()
+  return
+}

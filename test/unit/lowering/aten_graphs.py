@@ -85,7 +85,7 @@ def one_call(
     target: torch._ops.OpOverload, *arguments: object, **options: object
 ) -> fx.GraphModule:
     """A graph of one call; tensors among the arguments (also inside lists) become its inputs. Of
-    several results it returns the first."""
+    several results it returns the first tensor."""
     mode = FakeTensorMode()
     graph = fx.Graph()
 
@@ -103,7 +103,16 @@ def one_call(
         call.meta["val"] = target(*fx.map_arg(call.args, lambda node: node.meta["val"]), **options)
     value = call
     if isinstance(call.meta["val"], (list, tuple)):
-        value = graph.call_function(operator.getitem, (call, 0))
-        value.meta["val"] = call.meta["val"][0]
+        position, tensor = next(
+            (i, item) for i, item in enumerate(call.meta["val"]) if item is not None
+        )
+        value = graph.call_function(operator.getitem, (call, position))
+        value.meta["val"] = tensor
     graph.output((value,))
     return fx.GraphModule(torch.nn.Module(), graph)
+
+
+def returned(graph_module: fx.GraphModule, values: object) -> torch.Tensor:
+    """What a graph of `one_call` returns of the results of its call."""
+    (output,) = graph_module.graph.output_node().args[0]
+    return values[output.args[1]] if output.target is operator.getitem else values

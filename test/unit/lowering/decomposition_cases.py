@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 
+import gradient_cases
 import torch
 
 aten = torch.ops.aten
@@ -199,6 +200,12 @@ def _pools() -> None:
         [2, 1],
         True,
     )
+    image = rand(1, 2, 8, 8)
+    case("max pool one number", aten.max_pool2d_with_indices.default, image, [2])
+    case("avg pool one number", aten.avg_pool2d.default, image, [2])
+    case(
+        "avg pool one number, divisor", aten.avg_pool2d.default, image, [2], [], [0], False, True, 3
+    )
     case("max pool special", aten.max_pool2d_with_indices.default, SPECIAL, [2, 2], [1, 1], [1, 1])
     for size in ([1, 1], [2, 3], [8, 12], [4, 1]):
         case(f"adaptive pool {size}", aten._adaptive_avg_pool2d.default, rand(2, 4, 8, 12), size)
@@ -253,3 +260,4 @@ for _family in (
     _rest,
 ):
     _family()
+CASES |= gradient_cases.CASES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mlir_npu.dialect.bindings import PassManager, ir
 from mlir_npu.runtime.kernel import Kernel
-from mlir_npu.runtime.signature import read_signature
+from mlir_npu.runtime.read_signature import read_signature
 
 TO_LLVM = (
     "builtin.module(convert-linalg-to-loops,convert-scf-to-cf,"

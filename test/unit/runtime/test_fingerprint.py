@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from mlir_npu.runtime.fingerprint import EXACT, RUN, RUNS, Fingerprint
+from mlir_npu.runtime.fingerprint import EXACT, RUN, RUNS, Fingerprint, is_read_whole
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64])
@@ -62,3 +62,29 @@ def test_an_expanded_tensor_has_one_element():
 
 def test_nothing_has_a_number_too():
     assert Fingerprint([])() == Fingerprint([torch.empty(0)])()
+
+
+@pytest.mark.parametrize("words", [16, 64, 128, 512, 1024])
+def test_changes_of_all_signs_do_not_cancel(words):
+    a = torch.randn(words)
+    fingerprint = Fingerprint([a])
+    before = fingerprint()
+    a.neg_()
+    assert fingerprint() != before
+
+
+def test_words_that_change_places_are_seen():
+    a = torch.arange(80.0)
+    fingerprint = Fingerprint([a])
+    seen = {fingerprint()}
+    for distance in (1, 15, 16, 17, 32, 64):
+        a.copy_(torch.arange(80.0).roll(distance))
+        seen.add(fingerprint())
+    assert len(seen) == 7
+
+
+def test_what_is_read_whole():
+    assert is_read_whole(torch.zeros(EXACT)) and is_read_whole(torch.zeros(0))
+    assert not is_read_whole(torch.zeros(EXACT + 1))
+    assert not is_read_whole(torch.zeros(EXACT)[::2].new_zeros(2 * EXACT)[::2])
+    assert not is_read_whole(torch.zeros(5, dtype=torch.bool)), "its last byte is no word"

@@ -3,7 +3,8 @@ import torch
 from modules import PREPARED, SCALE
 
 from mlir_npu.dialect.bindings import ir
-from mlir_npu.runtime.signature import SignatureError, read_signature
+from mlir_npu.runtime.read_signature import read_signature
+from mlir_npu.runtime.signature import SignatureError
 
 
 def read(text):

@@ -1,0 +1,141 @@
+"""A captured graph -> what runs it: compiled regions and host parts, bound to the model's tensors.
+
+AOTAutograd makes the graph functional, and wraps the compiled function in what copies mutations
+back and makes outputs that are views of inputs. Most graphs need none of that, and are called
+without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import fx
+from torch._dynamo.backends.common import aot_autograd
+from torch._functorch._aot_autograd.descriptors import PlainAOTInput
+from torch._functorch._aot_autograd.schemas import OutputType, ViewAndMutationMeta
+from torch._guards import TracingContext
+
+from mlir_npu.errors import CaptureError
+from mlir_npu.lowering.capture import WholeGraph
+from mlir_npu.lowering.capture_origins import Origins, origin_of
+from mlir_npu.lowering.compile_graph import CompiledGraph, compile_graph
+from mlir_npu.lowering.roles import CapturedGraph, readable
+from mlir_npu.options import Options
+from mlir_npu.runtime.binding import Binding
+from mlir_npu.runtime.prepared import State
+from mlir_npu.runtime.region import CompiledRegion
+
+
+@dataclass(frozen=True)
+class Argument:
+    """Input leaf `index` of the program, or tensor `index` of the model."""
+
+    source: Literal["input", "model"]
+    index: int
+
+
+@dataclass(frozen=True)
+class Executable:
+    """inner: the stitched graph; call: a boxed function around it, or `inner.call` itself;
+    arguments: what it takes; written: those of them that a call changes; returned: result of
+    Dynamo's graph -> the input that it is."""
+
+    inner: CompiledGraph
+    call: Callable
+    arguments: tuple[Argument, ...]
+    written: tuple[Argument, ...]
+    returned: Mapping[int, int]
+
+    def bind(self, tensors: Sequence[torch.Tensor]) -> Binding:
+        """With these tensors of the model."""
+        places = [(i, a.index) for i, a in enumerate(self.arguments) if a.source == "input"]
+        arguments = [tensors[a.index] if a.source == "model" else None for a in self.arguments]
+        if self.call is not self.inner.call:
+            return Binding(tensors, self.call, arguments, places, (), None)
+        bound = [argument for argument in arguments if argument is not None]
+        state = State.of(bound)  # before the regions read: a write in between makes it stale
+        parts = self._bound_parts(dict(zip(self.inner.plan.placeholders, arguments)))
+        return Binding(tensors, self.inner.with_parts(parts), arguments, places, bound, state)
+
+    def _bound_parts(self, values: Mapping[str, torch.Tensor | None]) -> dict[str, Callable]:
+        """Regions that know their parameters, by the names of their parts."""
+        found = {}
+        for part in self.inner.plan.parts:
+            region = self.inner.parts[part.name]
+            if isinstance(region, CompiledRegion) and region.reads_parameters:
+                parameters = [values[part.inputs[i]] for i in region.interface.parameters]
+                found[part.name] = region.bound(parameters)
+        return found
+
+
+def compile_whole(
+    graph: WholeGraph, options: Options, leaves: Sequence[Any], origins: Origins
+) -> Executable:
+    """leaves: those that the graph was captured with. Raises CaptureError, and what compile_graph
+    raises."""
+    given = _arguments(graph, leaves, origins)
+    names = [source.name for source in graph.inputs]
+    roles = CapturedGraph(graph.graph_module, graph.example_inputs, names)
+    found: list[tuple[CompiledGraph, ViewAndMutationMeta, list]] = []
+
+    def inference(inner: fx.GraphModule, _: Sequence) -> Callable:
+        compiled = compile_graph(inner, kind="inference", options=options, roles=roles.roles(inner))
+        descriptors = [n.meta.get("desc") for n in inner.graph.find_nodes(op="placeholder")]
+        found.append((compiled, TracingContext.get().fw_metadata, descriptors))
+        return compiled.call
+
+    with graph.compiling():
+        outer = aot_autograd(
+            fw_compiler=_refuse_gradients, inference_compiler=inference, decompositions={}
+        )(graph.graph_module, graph.example_inputs)
+    ((compiled, metadata, descriptors),) = found
+    written = tuple(
+        argument
+        for argument, info in zip(given, metadata.input_info, strict=True)
+        if info.mutates_data or info.mutates_metadata or info.mutates_storage_metadata
+    )
+    if not written and _is_plain(metadata, descriptors):
+        order = tuple(given[descriptor.idx] for descriptor in descriptors)
+        return Executable(compiled, compiled.call, order, (), {})
+    returned = {
+        index: info.base_idx
+        for index, info in enumerate(metadata.output_info)
+        if info.output_type is OutputType.is_input
+    }
+    return Executable(compiled, lambda arguments: outer(*arguments), given, written, returned)
+
+
+def _arguments(graph: WholeGraph, leaves: Sequence[Any], origins: Origins) -> tuple[Argument, ...]:
+    """What the inputs of Dynamo's graph are."""
+    inputs = {id(leaf): i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)}
+    tensors = {origin.source: i for i, origin in enumerate(origins.tensors)}
+    found = []
+    for source in graph.inputs:
+        origin = origin_of(source, graph.scope)
+        if source.name in tensors:
+            found.append(Argument("model", tensors[source.name]))
+        elif origin is not None and id(origin.value) in inputs:
+            found.append(Argument("input", inputs[id(origin.value)]))
+        else:
+            raise CaptureError(f"it takes {readable(source.name)}, which is not a tensor")
+    return tuple(found)
+
+
+def _is_plain(metadata: ViewAndMutationMeta, descriptors: Sequence) -> bool:
+    """Whether inputs and outputs of the inner graph are those of the outer one, with nothing left
+    to do."""
+    return (
+        all(isinstance(descriptor, PlainAOTInput) for descriptor in descriptors)
+        and metadata.num_outputs_aliased == 0
+        and metadata.num_intermediate_bases == 0
+        and metadata.grad_enabled_mutation is None
+        and not metadata.tokens
+        and not metadata.is_rng_op_functionalized
+    )
+
+
+def _refuse_gradients(graph: fx.GraphModule, inputs: Sequence) -> Callable:
+    raise CaptureError("it computes gradients itself")

@@ -1,0 +1,104 @@
+"""Gradients of convolutions, plain and transposed, as convolutions and sums."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from mlir_npu.lowering.decompose_transposed_convolution import cropped, transposed_convolution
+from mlir_npu.lowering.decomposition_table import aten, decomposes, sum_over_images
+
+
+@decomposes(aten.convolution_backward.default)
+def convolution_backward(
+    grad: Tensor,
+    x: Tensor,
+    weight: Tensor,
+    bias_sizes: Sequence[int] | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+    output_mask: Sequence[bool],
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    """1-D as 2-D of height 1. The input gradient of a transposed convolution is a convolution, and
+    in its weight gradient x and the gradient change places."""
+    wants_input, wants_weight, wants_bias = output_mask
+    bias = sum_over_images(grad) if wants_bias else None
+    one_dimensional = x.dim() == 3
+    if one_dimensional:
+        grad, x, weight = grad.unsqueeze(2), x.unsqueeze(2), weight.unsqueeze(2)
+        stride, padding, dilation = [1, *stride], [0, *padding], [1, *dilation]
+    by_input = by_weight = None
+    if wants_input and transposed:
+        by_input = aten.convolution(
+            grad, weight, None, stride, padding, dilation, False, [0] * len(stride), groups
+        )
+        by_input = cropped(by_input, x.shape[2:])
+    elif wants_input:
+        by_input = transposed_convolution(
+            grad, weight, x.shape[2:], stride, padding, dilation, groups
+        )
+    if wants_weight:
+        image, windows = (grad, x) if transposed else (x, grad)
+        by_weight = weight_gradient(image, windows, weight.shape, stride, padding, dilation, groups)
+    if one_dimensional:
+        by_input = None if by_input is None else aten.squeeze.dim(by_input, 2)
+        by_weight = None if by_weight is None else aten.squeeze.dim(by_weight, 2)
+    return by_input, by_weight, bias
+
+
+def weight_gradient(
+    x: Tensor,
+    grad: Tensor,
+    shape: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+) -> Tensor:
+    """Of the weights k, c / groups, rows, columns of a convolution from x to grad.
+
+    The taps are the pixels of a convolution over the images' pixels: the batch is what it sums
+    over, input channels are its batch, and stride and dilation change places.
+    """
+    k, c, *taps = shape
+    if groups > 1 and c == 1 and k == groups:
+        return _depthwise_weight_gradient(x, grad, taps, stride, padding, dilation)
+    n, _, *size = x.shape
+    if groups == 1:
+        image = aten.transpose(x, 0, 1)
+    else:
+        by_group = aten.permute(aten.view(x, [n, groups, c, *size]), [2, 1, 0, 3, 4])
+        image = aten.view(by_group.contiguous(), [c, groups * n, *size])
+    filters = aten.transpose(grad, 0, 1)
+    out = aten.convolution(image, filters, None, dilation, padding, stride, False, [0, 0], groups)
+    return aten.transpose(cropped(out, taps), 0, 1)
+
+
+def _depthwise_weight_gradient(
+    x: Tensor,
+    grad: Tensor,
+    taps: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+) -> Tensor:
+    """Tap by tap the sum of products of the gradient with the pixels under it."""
+    rows, columns = padding
+    padded = aten.constant_pad_nd(x, [columns, columns, rows, rows], 0.0) if any(padding) else x
+    height, width = grad.shape[2:]
+    sums = []
+    for r in range(taps[0]):
+        lines = aten.slice(
+            padded, 2, r * dilation[0], r * dilation[0] + (height - 1) * stride[0] + 1, stride[0]
+        )
+        for s in range(taps[1]):
+            first = s * dilation[1]
+            pixels = aten.slice(lines, 3, first, first + (width - 1) * stride[1] + 1, stride[1])
+            sums.append(aten.sum.dim_IntList(grad * pixels, [0, 2, 3]))
+    stacked = aten.cat([aten.view(total, [-1, 1]) for total in sums], 1)
+    return aten.view(stacked, [grad.shape[1], 1, *taps])

@@ -1,0 +1,196 @@
+"""`mlir_npu.capture(model, *inputs)`: a model as one compiled function that is called directly."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from mlir_npu import logs
+from mlir_npu.errors import MismatchError
+from mlir_npu.explanation import Explanation, uncompiled
+from mlir_npu.lowering.capture import WholeGraph, capture_whole, traceable
+from mlir_npu.lowering.capture_compile import Executable, compile_whole
+from mlir_npu.lowering.capture_inputs import Inputs, describe_inputs
+from mlir_npu.lowering.capture_origins import find_origins
+from mlir_npu.lowering.capture_result import ResultPlan, plan_result
+from mlir_npu.lowering.capture_watch import Watch
+from mlir_npu.options import Options
+from mlir_npu.runtime.binding import Binding
+
+
+def capture(
+    model: Callable,
+    *inputs: Any,
+    options: Mapping[str, Any] | None = None,
+    **keywords: Any,
+) -> Program:
+    """Compile `model`, called with inputs such as these, as one program for inference.
+
+    torch.compile guards everything a model reads of Python, and compiles again where it has
+    changed. A program compares what it takes with what it was captured for, and raises where they
+    differ; changes of weights and buffers take effect. The inputs give shapes, dtypes, strides, and
+    the values of numbers and text; tensors are not read, and the model is not run.
+
+    Raises CaptureError if the model is not one graph, OptionsError, and StrictError.
+    """
+    logs.configure_from_environment()
+    parsed = Options.parse(options)
+    model = uncompiled(model)
+    described, stand_ins = describe_inputs(model, inputs, keywords)
+    arguments, named = described.unflatten(stand_ins)
+    with torch.inference_mode(False), torch.no_grad():
+        graph = capture_whole(traceable(model), arguments, named)
+        given = [leaf for leaf in stand_ins if isinstance(leaf, torch.Tensor)]
+        origins = find_origins((*graph.inputs, *graph.guarded), graph.scope, given)
+        watch = Watch.of(origins)
+        executable = None
+        if graph.graph_module is not None:
+            executable = compile_whole(graph, parsed, stand_ins, origins)
+        result = _plan_result(graph, executable, stand_ins, watch)
+    return Program(model, described, result, executable, watch)
+
+
+class Program:
+    """A model captured for inputs of one kind. Call it as the model was called; see `capture`.
+
+    Results have no gradients. Calls from several threads are safe, unless the model changes
+    buffers.
+    """
+
+    def __init__(
+        self,
+        model: Callable,
+        inputs: Inputs,
+        result: ResultPlan,
+        executable: Executable | None,
+        watch: Watch,
+    ) -> None:
+        self._model, self._inputs, self._executable = model, inputs, executable
+        self._build = result.builder()
+        self._written = executable.written if executable else ()
+        self._checked = tuple((t.index, t.shape, t.strides, t.dtype) for t in inputs.tensors)
+        # the number of inputs, where they are nothing but tensors by position
+        simple = inputs.plain and not inputs.keywords and not inputs.constants
+        self._simple = inputs.positional if simple else -1
+        self._autocast = _autocast()
+        self._lock = threading.Lock()
+        self._bound = watch, self._bind(watch)
+
+    def __call__(self, *inputs: Any, **keywords: Any) -> Any:
+        if not keywords and len(inputs) == self._simple:
+            leaves = inputs
+        else:
+            leaves = self._inputs.leaves(inputs, keywords)
+        taken = leaves if self._fit(leaves) else self._inputs.admit(leaves)
+        watch, binding = self._bound
+        if not (watch.unchanged() and binding.holds()):
+            watch, binding = self._renew()
+        if self._written:
+            self._refuse_overlap(taken, watch)
+        if torch.is_autocast_enabled("cpu") or self._autocast is not None:
+            self._check_autocast()
+        if not torch.is_grad_enabled():
+            return self._build(binding(taken), leaves, watch.tensors)
+        with torch.no_grad():
+            return self._build(binding(taken), leaves, watch.tensors)
+
+    @property
+    def source(self) -> str:
+        """The Python function that calls the compiled parts in order."""
+        return self.explanation.source
+
+    @property
+    def explanation(self) -> Explanation:
+        """What `explain` reports, of this program."""
+        graphs = (self._executable.inner.report,) if self._executable else ()
+        return Explanation(graphs, (), None)
+
+    def __repr__(self) -> str:
+        described = sorted((*self._inputs.tensors, *self._inputs.constants), key=lambda i: i.index)
+        inputs = ", ".join(map(str, described))
+        name = getattr(self._model, "__name__", type(self._model).__name__)
+        return f"<program of {name}({inputs})>"
+
+    def __reduce_ex__(self, protocol: int) -> Any:
+        raise TypeError(
+            "a captured program is tied to its model and to machine code of this process: copy the "
+            "model, and capture the copy"
+        )
+
+    def _fit(self, leaves: Sequence[Any]) -> bool:
+        """Whether all inputs are as compiled code takes them. What is not may still be admitted."""
+        for index, shape, strides, dtype in self._checked:
+            tensor = leaves[index]
+            if not (
+                type(tensor) is torch.Tensor
+                and tensor.dtype is dtype
+                and tensor.shape == shape
+                and tensor.layout is torch.strided
+                and tensor.stride() == strides
+                and tensor.is_cpu
+                and not tensor.requires_grad
+            ):
+                return False
+        return not self._inputs.constants
+
+    def _check_autocast(self) -> None:
+        if (now := _autocast()) != self._autocast:
+            raise MismatchError(
+                f"autocast is {_describe(now)}, and was {_describe(self._autocast)} when the model "
+                "was captured: capture it again under autocast as it is now"
+            )
+
+    def _bind(self, watch: Watch) -> Binding:
+        if self._executable is None:
+            return Binding((), lambda _: (), (), (), (), None)
+        return self._executable.bind(watch.tensors)
+
+    def _renew(self) -> tuple[Watch, Binding]:
+        """With the model as it is now."""
+        with self._lock, torch.no_grad():
+            watch = self._bound[0].renewed()
+            self._bound = bound = watch, self._bind(watch)
+        return bound
+
+    def _refuse_overlap(self, leaves: Sequence[Any], watch: Watch) -> None:
+        """What is written must not be another argument too: the graph knows them as two."""
+        places = {"input": leaves, "model": watch.tensors}
+        owners: dict[int, list] = {}
+        for argument in self._executable.arguments:
+            tensor = places[argument.source][argument.index]
+            owners.setdefault(tensor.untyped_storage().data_ptr(), []).append(argument)
+        for argument in self._written:
+            tensor = places[argument.source][argument.index]
+            shared = owners[tensor.untyped_storage().data_ptr()]
+            if len(shared) > 1 and any(a.source == "input" for a in shared) and tensor.numel():
+                names = [t.name for t in self._inputs.tensors if t.index == shared[0].index]
+                raise MismatchError(
+                    f"inputs share memory that the model writes to ({', '.join(names)}), and did "
+                    "not when it was captured: pass copies"
+                )
+
+
+def _plan_result(
+    graph: WholeGraph, executable: Executable | None, leaves: Sequence[Any], watch: Watch
+) -> ResultPlan:
+    """From what the model makes of stand-ins for the results of its graph."""
+    outputs = [torch.empty(0) for _ in range(graph.result_count)]
+
+    def stand_in(*inputs: Any) -> list[Any]:
+        for output, source in (executable.returned if executable else {}).items():
+            outputs[output] = inputs[source]
+        return outputs
+
+    return plan_result(graph.run_around(stand_in), outputs, leaves, watch.tensors)
+
+
+def _autocast() -> torch.dtype | None:
+    """What autocast casts to, None if it is off."""
+    return torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else None
+
+
+def _describe(autocast: torch.dtype | None) -> str:
+    return "off" if autocast is None else f"on, with {autocast}"

@@ -1,0 +1,194 @@
+"""The reduction of a register tile: loops of steps that carry its accumulators.
+
+In a padded image a tap of the window may meet data for some pixels of a tile, for all, or for none.
+Where the columns of a tile are known at compile time, the steps of each tap are emitted for those
+pixels alone. Row taps are loops whose bounds come from where the tile stands: of two rows of
+pixels, the lower one begins with earlier taps, and the upper one ends with later ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mlir_npu.dialect.bindings import ir, vector
+from mlir_npu.passes.analysis.loop_nest import Dim, merge
+from mlir_npu.passes.microkernels.axis import Axis
+from mlir_npu.passes.microkernels.emit import Offset, loop, maximum, minimum
+from mlir_npu.passes.microkernels.nest import Lane, Tile, advance
+from mlir_npu.passes.microkernels.region import splat
+
+INPUT, WEIGHTS = 0, 1
+# Operands of a nest with a window: the last two are positions in rows and columns of the image.
+ROW_POSITION, COLUMN_POSITION = -2, -1
+# Innermost reductions up to this many steps are unrolled: a loop would cost more than it saves.
+UNROLLED_STEPS = 4
+
+Bounds = tuple[Offset | int, Offset | int]
+
+
+@dataclass(frozen=True)
+class Window:
+    """Window of a padded image: its axes, and its loops over row taps, column taps, channels."""
+
+    vertical: Axis
+    horizontal: Axis
+    row_taps: Dim
+    column_taps: Dim
+    channels: Dim
+
+
+@dataclass(frozen=True)
+class TileShape:
+    """Constant layout of one register tile: accumulators are ordered pixel by pixel.
+
+    `column_taps`: for every pixel those that meet data, None where all do.
+    """
+
+    pixels: tuple[tuple[int, ...], ...]
+    vectors: tuple[Lane, ...]
+    column_taps: tuple[range, ...] | None = None
+
+    def cell(self, pixel: int, vector_index: int) -> Lane:
+        vector_ = self.vectors[vector_index]
+        offsets = zip(self.pixels[pixel], vector_.offsets, strict=True)
+        return Lane(tuple(a + b for a, b in offsets), vector_.width)
+
+    def only(self, pixels: Sequence[int]) -> TileShape:
+        taps = self.column_taps
+        return TileShape(
+            tuple(self.pixels[p] for p in pixels),
+            self.vectors,
+            None if taps is None else tuple(taps[p] for p in pixels),
+        )
+
+
+def reduce_tile(
+    dims: list[Dim],
+    window: Window | None,
+    shape: TileShape,
+    tile: Tile,
+    values: list[ir.Value],
+) -> list[ir.Value]:
+    """Accumulators after all steps. `dims`: the reduction, with row taps outermost."""
+    if window is None or not dims:
+        return _reduce(shape, tile, dims, values)
+    for bounds, pixels in _row_parts(window.vertical, shape, tile):
+
+        def part(part_: TileShape, chosen: list[ir.Value], bounds=bounds) -> list[ir.Value]:
+            if part_.column_taps is not None:
+                return _reduce_taps(window, bounds, part_, tile, chosen)
+            factor = dims[0].extent // window.vertical.taps
+            lower, upper = (bound.times(factor) for bound in bounds)
+            return _reduce(part_, tile, dims, chosen, (lower, upper))
+
+        values = _for_pixels(shape, pixels, values, part)
+    return values
+
+
+def _row_parts(
+    axis: Axis, shape: TileShape, tile: Tile
+) -> list[tuple[tuple[Offset, Offset], list[int]]]:
+    """Ranges of row taps, and the pixels for which these may meet data."""
+    everyone = list(range(len(shape.pixels)))
+    if not (axis.begins_early or axis.ends_late):
+        return [((Offset(), Offset(None, axis.taps)), everyone)]
+    rows = [pixel[ROW_POSITION] for pixel in shape.pixels]
+    begin = tile.cursor[ROW_POSITION]
+    upper_row, lower_row = begin + min(rows), begin + max(rows)
+    first, end = axis.valid_taps(upper_row, lower_row)
+    if len(set(rows)) != 2:
+        return [((first, end), everyone)]
+    parts = []
+    both = axis.valid_taps(upper_row, upper_row)[0], axis.valid_taps(lower_row, lower_row)[1]
+    if axis.begins_early:
+        parts.append(((first, minimum(*both)), [p for p in everyone if rows[p] == max(rows)]))
+    parts.append((both, everyone))
+    if axis.ends_late:
+        parts.append(((maximum(*both), end), [p for p in everyone if rows[p] == min(rows)]))
+    return parts
+
+
+def _reduce_taps(
+    window: Window, bounds: Bounds, shape: TileShape, tile: Tile, values: list[ir.Value]
+) -> list[ir.Value]:
+    """Row taps in a loop, column taps one by one, each for the pixels for which it meets data."""
+    channels = merge([window.channels])
+
+    def row(counter: Offset, carried: list[ir.Value]) -> list[ir.Value]:
+        start = advance(tile.cursor, window.row_taps, counter)
+        for tap in range(window.horizontal.taps):
+            pixels = [p for p, taps in enumerate(shape.column_taps) if tap in taps]
+            moved = tile.at(advance(start, window.column_taps, tap))
+
+            def steps(part: TileShape, chosen: list[ir.Value], moved=moved) -> list[ir.Value]:
+                return _reduce(part, moved, channels, chosen)
+
+            carried = _for_pixels(shape, pixels, carried, steps)
+        return carried
+
+    return loop(*bounds, 1, row, values)
+
+
+def _for_pixels(shape: TileShape, pixels: Sequence[int], values: list[ir.Value], emit) -> list:
+    """`emit` for some of the pixels and their accumulators; the others stay as they are."""
+    if not pixels:
+        return values
+    vectors = len(shape.vectors)
+    places = [p * vectors + v for p in pixels for v in range(vectors)]
+    done = dict(zip(places, emit(shape.only(pixels), [values[i] for i in places]), strict=True))
+    return [done.get(i, value) for i, value in enumerate(values)]
+
+
+def _reduce(
+    shape: TileShape,
+    tile: Tile,
+    dims: list[Dim],
+    values: list[ir.Value],
+    bounds: Bounds | None = None,
+) -> list[ir.Value]:
+    """Loops over `dims`; `bounds` of the first, all of it by default."""
+    if not dims:
+        return _step(shape, tile, values)
+    dim, *inner = dims
+
+    def iteration(counter: Offset, carried: list[ir.Value]) -> Sequence[ir.Value]:
+        return _reduce(shape, tile.at(advance(tile.cursor, dim, counter)), inner, carried)
+
+    if not inner and bounds is None and dim.extent <= UNROLLED_STEPS:
+        for step in range(dim.extent):
+            values = list(iteration(Offset(None, step), values))
+        return values
+    return loop(*(bounds or (0, dim.extent)), 1, iteration, values)
+
+
+def _step(shape: TileShape, tile: Tile, values: list[ir.Value]) -> list[ir.Value]:
+    """One reduction element: the side with fewer registers is loaded first and held."""
+    pixels, vectors = range(len(shape.pixels)), range(len(shape.vectors))
+    values = list(values)
+
+    def scalar(p: int) -> ir.Value:
+        return tile.load_scalar(INPUT, shape.pixels[p][INPUT])
+
+    def weights(v: int) -> ir.Value:
+        lane = shape.vectors[v]
+        return tile.load(WEIGHTS, lane.offsets[WEIGHTS], lane.width)
+
+    def multiply_add(p: int, v: int, scalar_: ir.Value) -> None:
+        at = p * len(vectors) + v
+        broadcast = splat(scalar_, shape.vectors[v].width)
+        values[at] = vector.FMAOp(broadcast, weights(v), values[at]).result
+
+    if len(vectors) <= len(pixels):
+        for v in vectors:
+            weights(v)
+        for p in pixels:
+            held = scalar(p)
+            for v in vectors:
+                multiply_add(p, v, held)
+        return values
+    scalars = [scalar(p) for p in pixels]
+    for v in vectors:
+        for p in pixels:
+            multiply_add(p, v, scalars[p])
+    return values

@@ -1,0 +1,85 @@
+"""The steps of compiling a module, as functions of bytes, so that any process can run them.
+
+plan:   linalg on tensors -> the signature, the module that calls kernels, and its kernels
+encode: one of those modules -> an object; @main and @prepare take a pointer to all their arguments
+
+Nothing here imports torch.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mlir_npu.dialect.bindings import ir, make_context
+from mlir_npu.passes.pipelines import Recipe, run_stage
+from mlir_npu.passes.split_kernels import split_kernels
+from mlir_npu.runtime.emit import emit_object
+from mlir_npu.runtime.read_signature import read_signature
+from mlir_npu.runtime.signature import Signature
+
+OnStage = Callable[[str, ir.Module], None]
+
+
+@dataclass(frozen=True)
+class KernelSource:
+    """A kernel to encode. text: what its code depends on; module: MLIR bytecode."""
+
+    text: str
+    module: bytes
+
+
+@dataclass(frozen=True)
+class Planned:
+    """driver: bytecode of the module with @main, which calls the kernels."""
+
+    signature: Signature
+    driver: bytes
+    kernels: tuple[KernelSource, ...]
+
+
+class Session:
+    """Runs steps, all in one context, which is slow to make and grows with use."""
+
+    def __init__(self) -> None:
+        self._context = make_context()
+
+    def plan(self, module: bytes, recipe: Recipe) -> Planned:
+        """Raises StageFailure and SignatureError."""
+        with self._context, ir.Location.unknown():
+            parsed = ir.Module.parse(module)
+            signature = plan_module(parsed, recipe)
+            kernels = [KernelSource(k.text, bytecode(k.module)) for k in split_kernels(parsed)]
+            return Planned(signature, bytecode(parsed), tuple(kernels))
+
+    def encode(self, module: bytes, recipe: Recipe, is_driver: bool) -> bytes:
+        """Raises StageFailure and KernelLinkError."""
+        with self._context, ir.Location.unknown():
+            return encode_module(ir.Module.parse(module), recipe, is_driver=is_driver)
+
+
+def plan_module(module: ir.Module, recipe: Recipe, on_stage: OnStage | None = None) -> Signature:
+    """The first half on a module, in place; `on_stage` sees it after every stage."""
+    for stage in recipe.plan:
+        run_stage(module, stage)
+        if on_stage is not None:
+            on_stage(stage.name, module)
+    return read_signature(module)
+
+
+def encode_module(
+    module: ir.Module, recipe: Recipe, on_stage: OnStage | None = None, *, is_driver: bool = True
+) -> bytes:
+    """The second half. is_driver: whether the module has @main."""
+    for stage in recipe.encode:
+        run_stage(module, stage)
+        if on_stage is not None:
+            on_stage(stage.name, module)
+    return emit_object(module, entries=is_driver)
+
+
+def bytecode(module: ir.Module) -> bytes:
+    file = io.BytesIO()
+    module.operation.write_bytecode(file)
+    return file.getvalue()

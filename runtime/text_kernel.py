@@ -1,0 +1,26 @@
+"""Functions of our own that are written in the LLVM dialect: compiled once, then in the cache."""
+
+from __future__ import annotations
+
+from mlir_npu.runtime.kernel import Kernel
+from mlir_npu.runtime.object_cache import default_cache
+from mlir_npu.runtime.toolchain import digest, is_current
+
+
+def kernel_of_text(text: str, entry: str) -> Kernel:
+    """The function `entry` of a module in text form."""
+    key, cache = digest("text", text), default_cache()
+    contents = cache.get(key)
+    if contents is None:
+        contents = _compile(text)
+        if is_current():
+            cache.put(key, contents)
+    return Kernel.of_objects([contents], entry)
+
+
+def _compile(text: str) -> bytes:
+    from mlir_npu.dialect.bindings import ir
+    from mlir_npu.runtime.emit import emit_object
+
+    with ir.Context(), ir.Location.unknown():
+        return emit_object(ir.Module.parse(text))

@@ -1,0 +1,137 @@
+"""Transposed convolutions and gradients for `decomposition_cases.CASES`."""
+
+from __future__ import annotations
+
+import torch
+
+aten = torch.ops.aten
+CASES: dict[str, tuple[torch._ops.OpOverload, tuple, dict]] = {}
+_numbers = torch.Generator().manual_seed(1)
+
+
+def case(name: str, overload: torch._ops.OpOverload, *arguments: object, **options: object) -> None:
+    CASES[name] = (overload, arguments, options)
+
+
+def integers(*shape: int) -> torch.Tensor:
+    """Small ones, whose sums of products are exact in any order."""
+    return torch.randint(-3, 4, shape, generator=_numbers).float()
+
+
+def convolution(
+    name: str,
+    x: tuple[int, ...],
+    weight: tuple[int, ...],
+    stride: list[int],
+    padding: list[int],
+    dilation: list[int],
+    groups: int = 1,
+    more: list[int] | None = None,
+    wanted: str | None = None,
+) -> None:
+    """more: output padding of a transposed convolution; wanted: its gradient by input, weight or
+    bias ("i", "w", "b"), or none, the convolution itself."""
+    tensors = integers(*x), integers(*weight)
+    rest = stride, padding, dilation, more is not None, more or [0] * len(stride), groups
+    if wanted is None:
+        case(f"conv {name}", aten.convolution.default, *tensors, None, *rest)
+        return
+    out = aten.convolution(*tensors, None, *rest)
+    mask = [letter == wanted for letter in "iwb"]
+    tensors = integers(*out.shape), *tensors
+    case(
+        f"conv backward {name}",
+        aten.convolution_backward.default,
+        *tensors,
+        [out.shape[1]],
+        *rest,
+        mask,
+    )
+
+
+_ONES, _ZEROS, _TWOS = [1, 1], [0, 0], [2, 2]
+_PLAIN = (2, 4, 9, 8), (6, 4, 3, 3)
+_SMALL = 2, 4, 5, 6
+convolution("transposed", _SMALL, (4, 3, 3, 3), _ONES, _ONES, _ONES, more=_ZEROS)
+convolution("transposed by 2", _SMALL, (4, 3, 3, 2), _TWOS, [1, 0], [1, 2], more=_ONES)
+convolution("transposed, phases alike", _SMALL, (4, 3, 2, 2), _TWOS, _ZEROS, _ONES, 2, _ZEROS)
+convolution("transposed depthwise", _SMALL, (4, 1, 3, 3), _TWOS, _ONES, _ONES, 4, [1, 0])
+convolution("transposed, sparse", _SMALL, (4, 3, 2, 3), [4, 3], _ZEROS, _ONES, more=[2, 1])
+convolution(
+    "transposed, in its padding", (1, 2, 1, 1), (2, 3, 2, 2), [3, 3], _ONES, _ONES, 1, _TWOS
+)
+convolution("transposed 1d", (2, 4, 9), (4, 6, 4), [3], [1], [1], more=[2])
+for _wanted, _name in {"i": "by input", "w": "by weight"}.items():
+    convolution(_name, *_PLAIN, _ONES, _ONES, _ONES, wanted=_wanted)
+    convolution(f"{_name}, strided", *_PLAIN, [2, 3], _ONES, [2, 1], wanted=_wanted)
+    convolution(f"{_name}, wide padding", *_PLAIN, _ONES, [3, 4], _ONES, wanted=_wanted)
+    convolution(f"{_name}, 1x1", _PLAIN[0], (6, 4, 1, 1), _TWOS, _ZEROS, _ONES, wanted=_wanted)
+    convolution(
+        f"{_name}, grouped", _PLAIN[0], (6, 2, 3, 3), _ONES, _ONES, _ONES, 2, wanted=_wanted
+    )
+    convolution(
+        f"{_name}, depthwise", _PLAIN[0], (4, 1, 3, 3), _TWOS, _ONES, _ONES, 4, wanted=_wanted
+    )
+    convolution(
+        f"{_name}, multiplier", _PLAIN[0], (8, 1, 3, 3), _ONES, _ONES, _ONES, 4, wanted=_wanted
+    )
+    convolution(
+        f"{_name}, transposed", _SMALL, (4, 3, 3, 3), _TWOS, _ONES, _ONES, 1, [1, 0], _wanted
+    )
+    convolution(f"{_name}, 1d", (2, 4, 9), (6, 4, 3), [2], [1], [1], wanted=_wanted)
+convolution("by bias", *_PLAIN, _ONES, _ONES, _ONES, wanted="b")
+
+NAN, INF = float("nan"), float("inf")
+SPECIAL = torch.tensor(
+    [NAN, INF, -INF, 0.0, -0.0, 1e-5, -1e-5, 3, -3, 0.5, -0.5, 6, -1, 1, 20, 30, -30, 2]
+).reshape(1, 2, 3, 3)
+FINITE = torch.where(SPECIAL.isinf(), 7.0, SPECIAL)
+GRAD = torch.randn(SPECIAL.shape, generator=_numbers)
+for _name in "hardswish hardsigmoid silu mish".split():
+    # The limits of these are products of 0 and infinity in one formula and not in another.
+    case(f"{_name} backward", getattr(aten, f"{_name}_backward").default, GRAD, FINITE)
+for _name in "sigmoid tanh".split():
+    case(f"{_name} backward", getattr(aten, f"{_name}_backward").default, GRAD, GRAD.sigmoid())
+case("relu backward", aten.threshold_backward.default, GRAD, SPECIAL, 0)
+case("threshold backward", aten.threshold_backward.default, GRAD, SPECIAL, 0.5)
+case("relu6 backward", aten.hardtanh_backward.default, GRAD, SPECIAL, 0.0, 6.0)
+case("leaky_relu backward", aten.leaky_relu_backward.default, GRAD, SPECIAL, 0.1, False)
+case("gelu backward", aten.gelu_backward.default, GRAD, FINITE)
+case("gelu tanh backward", aten.gelu_backward.default, GRAD, FINITE, approximate="tanh")
+case("elu backward", aten.elu_backward.default, GRAD, 1.5, 2, 0.5, False, FINITE)
+case("elu backward of the result", aten.elu_backward.default, GRAD, 1, 1, 1, True, GRAD)
+case("softplus backward", aten.softplus_backward.default, GRAD, FINITE, 2.0, 5.0)
+_WEIGHT = torch.randn(1, 2, 1, 1, generator=_numbers)
+case("prelu backward", aten._prelu_kernel_backward.default, GRAD, SPECIAL, _WEIGHT)
+
+IMAGE = torch.randn(2, 4, 7, 9, generator=_numbers)
+_STATISTICS = [torch.rand(4, generator=_numbers) + 0.5 for _ in range(5)]
+for _train in (True, False):
+    case(
+        f"batch norm backward {'training' if _train else 'evaluation'}",
+        aten.native_batch_norm_backward.default,
+        torch.randn(2, 4, 7, 9, generator=_numbers),
+        IMAGE,
+        *_STATISTICS,
+        _train,
+        1e-5,
+        [True, True, True],
+    )
+for _arguments in (
+    ([2, 2], [2, 2], [0, 0], False, True, None),
+    ([3, 2], [2, 3], [1, 1], True, False, None),
+    ([3, 3], [1, 2], [1, 0], False, True, 5),
+    ([2, 2], [], [0, 0], True, True, None),
+):
+    _out = aten.avg_pool2d(IMAGE, *_arguments)
+    _grad = torch.randn(_out.shape, generator=_numbers)
+    case(
+        f"avg pool backward {_arguments}",
+        aten.avg_pool2d_backward.default,
+        _grad,
+        IMAGE,
+        *_arguments,
+    )
+_grad = torch.randn(2, 4, 2, 3, generator=_numbers)
+_image = torch.randn(2, 4, 8, 12, generator=_numbers)
+case("adaptive pool backward", aten._adaptive_avg_pool2d_backward.default, _grad, _image)
