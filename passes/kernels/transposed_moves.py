@@ -28,20 +28,22 @@ SOURCE, TARGET = 0, 1
 
 
 def fold_transpose(transpose: ir.Operation) -> bool:
-    """Replace `transpose` by moves to or from its other side; False if no side is a temporary."""
+    """Replace `transpose` by moves to or from its other side; False if it has to stay a move.
+
+    A buffer may hold an operand, and later the result: what moves read is from before.
+    """
     source, target = transpose.operands
     permutation = integers(transpose, "permutation")
-    if _is_temporary(target):
-        temporary = target
-        _retarget(target, source, inverse(permutation), SOURCE)
+    if (moves := _moves_of_tiles(target, SOURCE)) or _is_temporary(target):
+        _retarget(moves, target, source, inverse(permutation), SOURCE)
     elif _is_temporary(source):
-        temporary = source
-        _retarget(source, target, permutation, TARGET)
+        _retarget(_moves_of_tiles(source, TARGET), source, target, permutation, TARGET)
     else:
         return False
     transpose.erase()
-    if not users(temporary):
-        definition(temporary).erase()
+    for side in (source, target):
+        if _is_temporary(side) and not users(side):
+            definition(side).erase()
     return True
 
 
@@ -50,20 +52,24 @@ def _is_temporary(buffer: ir.Value) -> bool:
     return made_by is not None and made_by.name == "memref.alloc" and space_of(buffer.type) == DRAM
 
 
-def _retarget(old: ir.Value, new: ir.Value, order: tuple[int, ...], side: int) -> None:
-    """Replace `old` by `new` on one side of its moves; dimension i of `new` is order[i] of `old`.
+def _moves_of_tiles(buffer: ir.Value, side: int) -> list[ir.Operation]:
+    """The moves with `buffer`, or a box of it, on one side."""
+    views = [buffer, *subviews(buffer)]
+    found = (user for view in views for user in users(view) if user.name == MOVE)
+    return [move for move in dict.fromkeys(found) if move.operands[side] in views]
 
-    Moves on the other side belong to another transpose: a temporary may hold an operand, and later
-    the result.
-    """
-    views = [old, *subviews(old)]
-    for view in views:
-        for move in users(view):
-            if move.name == MOVE and move.operands[side] == view:
-                _rebuild(move, old, new, order, side)
-            elif move.name not in (MOVE, "memref.subview", TRANSPOSE):
-                fail(move, f"'{move.name}' uses a transposed buffer; only moves of its tiles may")
-    for view in reversed(views[1:]):
+
+def _retarget(
+    moves: list[ir.Operation], old: ir.Value, new: ir.Value, order: tuple[int, ...], side: int
+) -> None:
+    """Replace `old` by `new` on one side of `moves`; dimension i of `new` is order[i] of `old`."""
+    for view in [old, *subviews(old)]:
+        for user in users(view):
+            if user.name not in (MOVE, "memref.subview", TRANSPOSE):
+                fail(user, f"'{user.name}' uses a transposed buffer; only moves of its tiles may")
+    for move in moves:
+        _rebuild(move, old, new, order, side)
+    for view in reversed(subviews(old)):
         if not users(view):
             definition(view).erase()
 

@@ -97,3 +97,25 @@ func.func private @transposed_edges(%x: memref<1x8x6x6xf32>, %out: memref<1x8x6x
   linalg.transpose ins(%t : memref<1x6x6x8xf32>) outs(%out : memref<1x8x6x6xf32>) permutation = [0, 3, 1, 2]
   return
 }
+
+// The result's buffer holds an operand first: what is read from there comes from the operand's source.
+// CHECK-LABEL: func.func private @operand_in_the_result
+// CHECK-SAME: (%[[X:.*]]: memref<8x6xf32>, %[[O:.*]]: memref<6x8xf32>,
+// CHECK-NOT: memref.alloc
+// CHECK: %[[FROM:.*]] = memref.subview %[[X]][0, %{{.*}}] [8, 2] [1, 1]
+// CHECK: "npu.dma_start"(%[[FROM]], %{{.*}}) {permutation = array<i64: 1, 0>}
+// CHECK: %[[TO:.*]] = memref.subview %[[O]][%{{.*}}, 0] [2, 8] [1, 1]
+// CHECK: "npu.dma_start"(%{{.*}}, %[[TO]]) {permutation = array<i64: 1, 0>}
+func.func private @operand_in_the_result(%x: memref<8x6xf32>, %out: memref<6x8xf32>, %tile: memref<2x8xf32, #npu.space<"sram">>, %result: memref<8x2xf32, #npu.space<"sram">>) attributes {npu.kernel = "eltwise"} {
+  %t = memref.alloc() : memref<8x6xf32>
+  linalg.transpose ins(%x : memref<8x6xf32>) outs(%out : memref<6x8xf32>) permutation = [1, 0]
+  scf.forall (%i) in (3) {
+    %row = affine.apply affine_map<(d0) -> (d0 * 2)>(%i)
+    %from = memref.subview %out[%row, 0] [2, 8] [1, 1] : memref<6x8xf32> to memref<2x8xf32, strided<[8, 1], offset: ?>>
+    memref.copy %from, %tile : memref<2x8xf32, strided<[8, 1], offset: ?>> to memref<2x8xf32, #npu.space<"sram">>
+    %to = memref.subview %t[0, %row] [8, 2] [1, 1] : memref<8x6xf32> to memref<8x2xf32, strided<[6, 1], offset: ?>>
+    memref.copy %result, %to : memref<8x2xf32, #npu.space<"sram">> to memref<8x2xf32, strided<[6, 1], offset: ?>>
+  }
+  linalg.transpose ins(%t : memref<8x6xf32>) outs(%out : memref<6x8xf32>) permutation = [1, 0]
+  return
+}
