@@ -10,6 +10,8 @@ written in any case, and the error carries the npu-opt command that repeats it.
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import shlex
 import tempfile
 import threading
@@ -135,7 +137,17 @@ def _compile(part: Part, options: Options, parameters: Set[str]) -> RegionCode:
     imported = import_region(part, options, parameters, dump)
     recipe = npu_recipe(options.schedule, options.winograd)
     run = run_apart if large else run_here
-    return build_code(imported, recipe, run, dump, use_cache=options.cache)
+    code = build_code(imported, recipe, run, dump, use_cache=options.cache)
+    if large:
+        del imported
+        _return_free_memory()
+    return code
+
+
+def _return_free_memory() -> None:
+    """Give what compiling took back to the system, before weights are packed."""
+    with contextlib.suppress(AttributeError):  # another libc than glibc
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def build_code(

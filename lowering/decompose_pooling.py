@@ -14,10 +14,13 @@ from mlir_npu.lowering.decomposition_table import aten, decomposes
 
 @decomposes(aten._adaptive_avg_pool2d.default, aten.adaptive_avg_pool2d.default)
 def adaptive_avg_pool2d(x: Tensor, output_size: Sequence[int]) -> Tensor:
-    """Divisible sizes only (a support rule): equal windows that do not overlap."""
+    """Divisible sizes only: equal windows that do not overlap."""
     if list(output_size) == [1, 1]:
         return aten.mean.dim(x, [-2, -1], True)
-    window = [extent // count for extent, count in zip(x.shape[-2:], output_size, strict=True)]
+    sizes = list(zip(x.shape[-2:], output_size, strict=True))
+    if any(not count or extent % count for extent, count in sizes):
+        return NotImplemented
+    window = [extent // count for extent, count in sizes]
     return aten.avg_pool2d(x, window, window)
 
 

@@ -41,7 +41,7 @@ def capture(
     model = uncompiled(model)
     described, stand_ins = describe_inputs(model, inputs, keywords)
     arguments, named = described.unflatten(stand_ins)
-    with torch.inference_mode(False), torch.no_grad():
+    with torch.no_grad():
         graph = capture_whole(traceable(model), arguments, named)
         given = [leaf for leaf in stand_ins if isinstance(leaf, torch.Tensor)]
         origins = find_origins((*graph.inputs, *graph.guarded), graph.scope, given)

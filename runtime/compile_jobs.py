@@ -58,6 +58,11 @@ class Session:
         with self._context, ir.Location.unknown():
             return encode_module(ir.Module.parse(module), recipe, is_driver=is_driver)
 
+    def emit(self, text: str) -> bytes:
+        """The object of a module in the LLVM dialect. Raises KernelLinkError."""
+        with self._context, ir.Location.unknown():
+            return emit_object(ir.Module.parse(text))
+
 
 def plan_module(module: ir.Module, recipe: Recipe, on_stage: OnStage | None = None) -> Signature:
     """The first half on a module, in place; `on_stage` sees it after every stage."""

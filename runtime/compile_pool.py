@@ -9,6 +9,7 @@ workers to the parent.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import logging
 import os
@@ -105,9 +106,13 @@ class CompilePool:
         self._workers: list[_Worker] = []
         self._lock = threading.Lock()
 
+    @property
+    def is_running(self) -> bool:
+        return any(not worker.has_ended for worker in self._workers)
+
     def start(self) -> None:
         """Start processes that are missing; they come up while the caller goes on."""
-        with self._lock:
+        with self._lock, contextlib.suppress(NoWorkers):
             self._start()
 
     def run(self, jobs: Sequence[Job]) -> list[Any]:

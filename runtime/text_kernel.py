@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mlir_npu.runtime.compile_pool import POOL, run_apart, run_here
 from mlir_npu.runtime.kernel import Kernel
 from mlir_npu.runtime.object_cache import default_cache
 from mlir_npu.runtime.toolchain import digest, is_current
@@ -19,8 +20,8 @@ def kernel_of_text(text: str, entry: str) -> Kernel:
 
 
 def _compile(text: str) -> bytes:
-    from mlir_npu.dialect.bindings import ir
-    from mlir_npu.runtime.emit import emit_object
-
-    with ir.Context(), ir.Location.unknown():
-        return emit_object(ir.Module.parse(text))
+    run = run_apart if POOL.is_running else run_here  # MLIR is loaded there already
+    (outcome,) = run([("emit", (text,))])
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome

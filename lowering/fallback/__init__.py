@@ -12,6 +12,7 @@ from mlir_npu.lowering.fallback.eager import compile_host_eager
 from mlir_npu.lowering.fallback.inductor import compile_host_inductor
 from mlir_npu.lowering.fallback.llvm import compile_host_llvm
 from mlir_npu.lowering.plan import Part
+from mlir_npu.lowering.view_results import take_out_views
 from mlir_npu.options import Options
 
 logger = logging.getLogger("mlir_npu.fallback")
@@ -35,7 +36,7 @@ def compile_host(part: Part, options: Options) -> HostPart:
     """
     if options.fallback == "eager":
         return HostPart(compile_host_eager(part), "eager")
-    engine = compile_host_llvm if options.fallback == "llvm" else compile_host_inductor
+    engine = _compile_llvm if options.fallback == "llvm" else compile_host_inductor
     try:
         return HostPart(engine(part, options), options.fallback)
     except HostLoweringError as error:
@@ -53,3 +54,13 @@ def compile_host(part: Part, options: Options) -> HostPart:
         message = f"mlir_npu part {part.name} runs in eager, not in {options.fallback}: {reason}"
         warn_once(logger, reason, message)
     return HostPart(compile_host_eager(part), "eager", reason)
+
+
+def _compile_llvm(part: Part, options: Options) -> Callable:
+    """Raises HostLoweringError."""
+    sharing = take_out_views(part)
+    if sharing is None:
+        return compile_host_llvm(part, options)
+    if sharing.is_all:
+        raise HostLoweringError("it makes views, which eager does without moving data")
+    return sharing.around(compile_host_llvm(sharing.compiled, options))

@@ -75,6 +75,10 @@ class Sample:
         ]
         return Sample(tuple(leaves), self.spec, self.process)
 
+    def in_double(self) -> Sample:
+        """The same in float64 and complex128."""
+        return Sample(tuple(map(_in_double, self.leaves)), self.spec, self.process)
+
     def arguments(self) -> tuple[Any, tuple, dict]:
         return pytree.tree_unflatten(self.leaves, self.spec)
 
@@ -124,11 +128,11 @@ def _full_name(op: Any) -> str:
     return f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name
 
 
-def _first(supported: set[torch.dtype]) -> torch.dtype:
+def _first(supported: set[torch.dtype]) -> torch.dtype | None:
     if torch.float32 in supported:
         return torch.float32
     preferred = (*SECOND_DTYPES[::-1], *SECOND_DTYPES, *sorted(supported, key=str))
-    return next(dtype for dtype in preferred if dtype in supported)
+    return next((dtype for dtype in preferred if dtype in supported), None)
 
 
 def _has_elements(sample: Sample) -> bool:
@@ -148,6 +152,17 @@ def _is_plain(tensor: torch.Tensor) -> bool:
         and not tensor.is_conj()
         and not tensor.is_neg()
     )
+
+
+def _in_double(leaf: Any) -> Any:
+    wider = {torch.complex64: torch.complex128}
+    dtype = leaf.dtype if isinstance(leaf, torch.Tensor) else leaf
+    if not isinstance(dtype, torch.dtype) or not (dtype.is_floating_point or dtype in wider):
+        return leaf
+    dtype = wider.get(dtype, torch.float64)
+    if not isinstance(leaf, torch.Tensor):
+        return dtype
+    return leaf.detach().to(dtype).requires_grad_(leaf.requires_grad)
 
 
 def _leaf_key(leaf: Any) -> object:

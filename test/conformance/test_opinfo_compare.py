@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from opinfo_compare import Run, difference
+from opinfo_compare import Run, as_exact, difference
 
 BASE = torch.arange(6.0).reshape(2, 3)
 
@@ -72,3 +72,18 @@ def test_results_that_no_longer_share_memory() -> None:
 
 def test_result_that_no_longer_is_the_input_itself() -> None:
     assert "same objects" in difference(run(BASE[:], BASE), run(BASE, BASE))
+
+
+def test_rounding_like_that_of_eager_is_as_exact() -> None:
+    exact = run(torch.zeros(2, dtype=torch.float64))
+    eager = run(torch.tensor([0.0, 1e-3]))
+    assert as_exact(run(torch.tensor([-1e-3, 0.0])), eager, exact)
+    assert not as_exact(run(torch.tensor([-1e-2, 0.0])), eager, exact)
+
+
+def test_what_is_not_finite_must_be_the_same() -> None:
+    exact = run(torch.tensor([0.0, float("inf")], dtype=torch.float64))
+    eager = run(torch.tensor([1e-3, float("inf")]))
+    assert as_exact(run(torch.tensor([-1e-3, float("inf")])), eager, exact)
+    assert not as_exact(run(torch.tensor([0.0, -float("inf")])), eager, exact)
+    assert not as_exact(run(torch.tensor([float("nan"), float("inf")])), eager, exact)

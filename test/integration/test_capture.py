@@ -97,6 +97,27 @@ def test_results_have_no_gradient_in_any_mode():
         assert_same(program(X.clone()), CONV(X))
 
 
+def test_a_model_of_inference_tensors():
+    """Nothing tells whether those change, so they are prepared for every call."""
+    with torch.inference_mode():
+        model = nn.Conv2d(4, 8, 3)
+        program = mlir_npu.capture(model, X)
+        assert_same(program(X), model(X))
+        model.weight.mul_(2)
+        expected = model(X)
+    assert_same(program(X), expected)
+
+
+def test_views_of_parameters_are_views():
+    layer = nn.Linear(4, 4)
+    program = mlir_npu.capture(lambda x: (layer(x), layer.weight[0]), torch.ones(2, 4))
+    with torch.no_grad():
+        _, row = program(torch.ones(2, 4))
+        row.zero_()
+        assert not layer.weight[0].any()
+        assert_same(program(torch.ones(2, 4))[0], layer(torch.ones(2, 4)))
+
+
 def test_results_that_are_inputs_parameters_or_each_other():
     def model(x, y):
         z = CONV(x)

@@ -37,6 +37,11 @@ def test_first_example_runs_as_it_stands(tmp_path: Path) -> None:
     assert run.stdout.startswith("tensor([[")
 
 
+def test_example_of_a_program_runs(tmp_path: Path) -> None:
+    (example,) = [e for e in blocks(ROOT / "README.md", "python") if "mlir_npu.capture" in e]
+    subprocess.run([sys.executable, "-c", example], cwd=tmp_path, check=True)
+
+
 def test_examples_of_the_user_guide_run_one_after_the_other(tmp_path: Path) -> None:
     examples = blocks(ROOT / "docs" / "user-guide.md", "python")
     program = "\n".join(["import torch", "images = torch.randn(1, 3, 64, 64)", *examples])

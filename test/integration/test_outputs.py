@@ -1,5 +1,6 @@
 """Outputs keep their order, count, identity and aliasing."""
 
+import pytest
 import torch
 from parity import assert_same, check_inference, compile_model
 from torch import nn
@@ -121,6 +122,23 @@ def test_views_of_inputs_alias_them():
         x = X.clone()
         view, _ = compile_model(lambda x: (x.permute(0, 2, 3, 1), CONV(x)))(x)
         assert view.data_ptr() == x.data_ptr()
+
+
+@pytest.mark.parametrize("fallback", ["llvm", "eager"])
+@pytest.mark.parametrize("cut", [lambda x: x.chunk(2), lambda x: x.split([1, 3]), torch.unbind])
+def test_pieces_of_an_argument_share_its_memory_in_training(fallback, cut):
+    """AOTAutograd takes such results from the graph as they are."""
+    x = torch.randn(4, 3, requires_grad=True)
+
+    def model(x):
+        return (*cut(x), x.relu())
+
+    *pieces, _ = compile_model(model, fallback=fallback)(x)
+    with torch.no_grad():
+        x.add_(1)
+    for piece, expected in zip(pieces, cut(x), strict=True):
+        torch.testing.assert_close(piece, expected, rtol=0, atol=0)
+        assert piece.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
 
 
 def test_tensor_literals_do_not_split_the_graph():
