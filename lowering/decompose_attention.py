@@ -42,15 +42,25 @@ def attention(
     scale: float | None = None,
 ) -> tuple[Tensor, Tensor]:
     """With all scores in memory. The second result is what the backward makes the weights of."""
+    *batch, length, _ = query.shape
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
-    scores = aten.matmul(query * factor, aten.transpose(key, -2, -1))
+    scores = _per_key(query * factor, key, aten.transpose(key, -2, -1))
+    scores = aten.view(scores, [*batch, length, key.shape[-2]])
     if is_causal:
         scores = scores + _future(*scores.shape[-2:], scores.dtype)
     if attn_mask is not None:
         scores = scores + attn_mask
     powers, total, largest = _masked_powers(scores, -1)
-    result = aten.matmul(powers, value) / total
+    result = aten.view(_per_key(powers, key, value), [*batch, length, value.shape[-1]]) / total
     return result, aten.squeeze.dim(largest + aten.log(total), -1)
+
+
+def _per_key(left: Tensor, key: Tensor, right: Tensor) -> Tensor:
+    """Matrix products where several heads of `left` share one of `right`: as one with more rows."""
+    *batch, _, inner = left.shape
+    if batch != list(key.shape[:-2]):
+        left = aten.view(left, [*key.shape[:-2], -1, inner])
+    return aten.matmul(left, right)
 
 
 def _masked_powers(x: Tensor, dim: int) -> tuple[Tensor, Tensor, Tensor]:

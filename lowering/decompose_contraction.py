@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from mlir_npu.lowering.decompose_transposed_convolution import transposed_convolution
+from mlir_npu.lowering.decompose_volume import convolution_3d
 from mlir_npu.lowering.decomposition_table import aten, decomposes, per_channel
 
 
@@ -36,6 +37,8 @@ def convolution(
             [1, *dilation], transposed, [0, *output_padding], groups,
         )  # fmt: skip
         return aten.squeeze.dim(out, 2)
+    if x.dim() == 5 and not transposed:
+        return convolution_3d(x, weight, stride, padding, dilation, groups)
     if transposed:
         spans = zip(x.shape[2:], weight.shape[2:], stride, padding, dilation, output_padding)
         out_size = [(n - 1) * s - 2 * p + d * (k - 1) + extra + 1 for n, k, s, p, d, extra in spans]

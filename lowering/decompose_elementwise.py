@@ -39,6 +39,17 @@ def div(x: Tensor, other: Tensor | Number) -> Tensor:
     return NotImplemented if isinstance(other, Tensor) else aten.div.Tensor(x, constant(other, x))
 
 
+@decomposes(aten.pow.Tensor_Scalar)
+def power(x: Tensor, exponent: Number) -> Tensor:
+    """As eager computes these exponents (a support rule lets no others through)."""
+    if exponent in (-0.5, 0.5):
+        return aten.rsqrt(x) if exponent < 0 else aten.sqrt(x)
+    product = x
+    for _ in range(abs(int(exponent)) - 1):
+        product = product * x
+    return product if exponent > 0 else reciprocal(product)
+
+
 @decomposes(aten.reciprocal.default)
 def reciprocal(x: Tensor) -> Tensor:
     """torch-mlir asserts that no element is 0."""

@@ -15,14 +15,18 @@ import torch
 from mlir_npu.lowering import (  # noqa: F401  (imported for what they register)
     decompose_activation,
     decompose_activation_backward,
+    decompose_attention,
     decompose_contraction,
     decompose_convolution_backward,
     decompose_elementwise,
+    decompose_gather,
     decompose_normalization,
     decompose_normalization_backward,
     decompose_pooling,
     decompose_pooling_backward,
+    decompose_reduction,
     decompose_shape,
+    decompose_volume,
 )
 from mlir_npu.lowering.decomposition_table import TABLE
 

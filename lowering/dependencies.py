@@ -17,6 +17,9 @@ from torch import fx
 # Share memory with their argument although the schema does not say so.
 _HIDDEN_VIEWS = ("aten._unsafe_view.default",)
 
+# Draws random numbers for its dropout only.
+_ATTENTION = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
+
 
 def is_view(node: fx.Node) -> bool:
     """Whether the result (or a result of a list) may share memory with the first argument,
@@ -113,6 +116,8 @@ def _may_have_effects(node: fx.Node) -> bool:
         return False
     if not isinstance(node.target, torch._ops.OpOverload):
         return getattr(node.target, "__module__", None) not in ("_operator", "math", "torch")
+    if node.target is _ATTENTION and not node.kwargs.get("dropout_p", (*node.args, 0, 0, 0, 0)[3]):
+        return False
     if node.target._schema.is_mutable or torch.Tag.nondeterministic_seeded in node.target.tags:
         return True
     return node.is_impure()

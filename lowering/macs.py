@@ -56,6 +56,13 @@ def _convolution_backward(node: fx.Node) -> int:
     return forward * sum(bool(wanted) for wanted in call["output_mask"][:2])
 
 
+def _attention(node: fx.Node) -> int:
+    """Scores, and the weighted sums of values."""
+    call = arguments(node)
+    query, value = shape(call["query"]), shape(call["value"])
+    return math.prod(query[:-1]) * value[-2] * (query[-1] + value[-1])
+
+
 def _contraction(left: str) -> callable:
     def count(node: fx.Node) -> int:
         return math.prod(shape(node)) * shape(arguments(node)[left])[-1]
@@ -75,6 +82,7 @@ def _static_shape(value: torch.Tensor) -> bool:
 _COUNTERS = {
     "aten.convolution.default": _convolution,
     "aten.convolution_backward.default": _convolution_backward,
+    "aten._scaled_dot_product_flash_attention_for_cpu.default": _attention,
     "aten.mm.default": _contraction("self"),
     "aten.bmm.default": _contraction("self"),
     "aten.matmul.default": _contraction("self"),

@@ -1,5 +1,7 @@
 """Rewrites of a captured graph that make it easier to partition. They change no result.
 
+* Parts without elements are left out of concatenations.
+* What depends on constants only (positions, masks, tables of indices) is computed now.
 * A number that the program wrote as a tensor literal (`x * torch.tensor(2.0)`) becomes a number
   again, so that it neither splits a region nor crosses into one.
 * A tensor without dimensions that scales or shifts another gets one, as the NPU knows no others.
@@ -16,6 +18,7 @@ import operator
 import torch
 from torch import fx
 
+from mlir_npu.lowering.fold_constants import fold_constants
 from mlir_npu.lowering.support.rules import find_rule, result
 
 _BINARY = ("aten.add.Tensor", "aten.sub.Tensor", "aten.mul.Tensor", "aten.div.Tensor")
@@ -30,7 +33,9 @@ def simplified_copy(graph_module: fx.GraphModule) -> fx.GraphModule:
     graph.output(results)
     copy = fx.GraphModule(graph_module, graph)
     copy.meta.update(graph_module.meta)
+    fold_constants(copy)
     for node in list(graph.nodes):
+        _drop_empty_operands(node)
         _fold_literal_operand(copy, node)
         _give_scalar_operands_a_dimension(graph, node)
         _replace_empty_statistics(graph, node)
@@ -38,6 +43,18 @@ def simplified_copy(graph_module: fx.GraphModule) -> fx.GraphModule:
     graph.lint()
     copy.recompile()
     return copy
+
+
+def _drop_empty_operands(node: fx.Node) -> None:
+    """A cache that is empty at first is joined to what comes in."""
+    if str(node.target) != "aten.cat.default" or any(
+        not isinstance(size, int) for part in node.args[0] for size in result(part).shape
+    ):
+        return
+    parts = [part for part in node.args[0] if 0 not in result(part).shape]
+    same = all(result(part).dtype == result(node).dtype for part in parts)
+    if parts and same and len(parts) < len(node.args[0]):
+        node.args = (parts, *node.args[1:])
 
 
 def _fold_literal_operand(graph_module: fx.GraphModule, node: fx.Node) -> None:

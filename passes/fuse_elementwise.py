@@ -1,9 +1,10 @@
 """Make one generic of a chain of elementwise generics, at the shape of what the chain follows.
 
 A producer goes into its only user when it computes one element per iteration there, so that nothing
-is computed twice. A chain behind a reshape moves in front of it. Three things stay apart: what
+is computed twice. A chain behind a reshape moves in front of it. Four things stay apart: what
 depends on parameters alone from what does not (it is computed once, ahead of the run), the epilogue
-of a convolution from a reduction that follows it, and bodies that ask for indices.
+of a convolution from a reduction that follows it, bodies that ask for indices, and what together
+reads more tensors than an op of the npu dialect takes.
 
 Before:
     %c = linalg.matmul ins(%x, %w : 10x12, 12x20)
@@ -17,6 +18,7 @@ After:
 """
 
 from mlir_npu.dialect.bindings import arith, ir
+from mlir_npu.dialect.slots import MAX_INPUTS
 from mlir_npu.passes.kernels.walk import definition, entry, users
 from mlir_npu.passes.registry import NoOptions, register_pass
 from mlir_npu.passes.rewriting.dependence import is_prepared
@@ -93,7 +95,15 @@ def _producer(consumer: Generic, value: ir.Value) -> Generic | None:
         return None
     if _is_other_epilogue(producer, consumer):
         return None
+    if _operand_count(consumer, producer, value) > MAX_INPUTS:
+        return None
     return producer
+
+
+def _operand_count(consumer: Generic, producer: Generic, made: ir.Value) -> int:
+    own = list(zip(producer.inputs, producer.accesses, strict=True))
+    used = zip(consumer.inputs, consumer.accesses, strict=True)
+    return len(own) + sum(pair not in own for pair in used if pair[0] != made)
 
 
 def _is_other_epilogue(producer: Generic, consumer: Generic) -> bool:

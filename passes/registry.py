@@ -14,6 +14,7 @@ The pass `choose-tiles` lives in `choose_tiles.py`, and its first docstring line
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import pkgutil
@@ -77,11 +78,15 @@ def all_passes() -> dict[str, Pass]:
 def find_pass(name: str) -> Pass | None:
     """The pass called `name`, None if it is not one of ours; imports only the file it lives in."""
     file = name.replace("-", "_")
-    if name not in _PASSES and file.isidentifier():
-        module = f"mlir_npu.passes.{file}"
-        if importlib.util.find_spec(module) is not None:
-            importlib.import_module(module)
+    if name not in _PASSES and file.isidentifier() and _is_there(f"mlir_npu.passes.{file}"):
+        importlib.import_module(f"mlir_npu.passes.{file}")
     return _PASSES.get(name)
+
+
+@functools.cache
+def _is_there(module: str) -> bool:
+    """Asked for every pass of upstream's in every pipeline."""
+    return importlib.util.find_spec(module) is not None
 
 
 def fail(operation: ir.Operation, message: str) -> NoReturn:

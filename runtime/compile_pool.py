@@ -1,9 +1,9 @@
 """Processes that compile in parallel: MLIR holds the GIL, and a fault in it kills its process.
 
-Workers are started when they are first needed, as many as there are cores, and end by themselves
-when they have had nothing to do for a while. They are new processes that never see the program's
-own modules, so programs need no `if __name__ == "__main__"`. A program that forks leaves its
-workers to the parent.
+Workers are started when they are first needed, as many as there are cores and at most MOST, and end
+by themselves when they have had nothing to do for a while. They are new processes that never see
+the program's own modules, so programs need no `if __name__ == "__main__"`. A program that forks
+leaves its workers to the parent.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ _START = (
     "from mlir_npu.runtime.compile_worker import main; main()"
 )
 _STDERR_CHARACTERS = 2000
+MOST = 8  # each takes 100 MB or more
 
 logger = logging.getLogger("mlir_npu.passes")
 
@@ -111,9 +112,9 @@ class CompilePool:
         return any(not worker.has_ended for worker in self._workers)
 
     def start(self) -> None:
-        """Start processes that are missing; they come up while the caller goes on."""
+        """Start a first process if there is none; it comes up while the caller goes on."""
         with self._lock, contextlib.suppress(NoWorkers):
-            self._start()
+            self._start(1)
 
     def run(self, jobs: Sequence[Job]) -> list[Any]:
         """The result of every job, or the exception that it raised: WorkerCrash if it died of it.
@@ -138,12 +139,12 @@ class CompilePool:
             worker.abandon()
         self._workers = []
 
-    def _start(self) -> None:
+    def _start(self, size: int) -> None:
         for worker in [w for w in self._workers if w.has_ended]:
             worker.end()
             self._workers.remove(worker)
         try:
-            while len(self._workers) < self._size:
+            while len(self._workers) < size:
                 self._workers.append(_Worker())
         except OSError as error:
             raise NoWorkers(str(error)) from error
@@ -154,7 +155,7 @@ class CompilePool:
         self._workers = []
 
     def _run(self, jobs: Sequence[Job]) -> list[Any]:
-        self._start()
+        self._start(self._size)
         results: list[Any] = [None] * len(jobs)
         waiting = list(reversed(range(len(jobs))))
         done = 0
@@ -211,14 +212,14 @@ class CompilePool:
     def _replace(self, worker: _Worker) -> None:
         worker.end()
         self._workers.remove(worker)
-        self._start()
+        self._start(self._size)
 
 
 def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-POOL = CompilePool(cores())
+POOL = CompilePool(min(cores(), MOST))
 atexit.register(POOL.end)
 os.register_at_fork(after_in_child=POOL.forget)
 

@@ -11,10 +11,11 @@ import math
 from collections.abc import Callable
 
 import torch
-from torch import Tensor
+from torch import Tensor, fx
 from torch._decomp import get_decompositions
 
 from mlir_npu.lowering.decompositions import NPU_DECOMPOSITIONS
+from mlir_npu.lowering.support.rules import find_rule
 
 aten = torch.ops.aten
 
@@ -166,9 +167,13 @@ _TORCH = [
     aten.triu,
 ]  # fmt: skip
 
+_AS_ON_NPU = {
+    overload: _for_floats(decompose) for overload, decompose in NPU_DECOMPOSITIONS.items()
+}
+
 HOST_DECOMPOSITIONS: dict[torch._ops.OpOverload, Callable] = {
     **get_decompositions(_TORCH),
-    **{overload: _for_floats(decompose) for overload, decompose in NPU_DECOMPOSITIONS.items()},
+    **_AS_ON_NPU,
     aten.relu.default: relu,
     aten.maximum.default: maximum,
     aten.minimum.default: minimum,
@@ -186,3 +191,18 @@ HOST_DECOMPOSITIONS: dict[torch._ops.OpOverload, Callable] = {
     **{getattr(aten, name).Scalar: compare(name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
     aten.pow.Tensor_Scalar: pow_scalar,
 }
+
+
+def explain_respelling(node: fx.Node) -> str | None:
+    """What the NPU's rule has against a call that is respelled as for the NPU, whatever its element
+    type: such respellings are right only where the rule allows the call."""
+    shared = _AS_ON_NPU.get(node.target)
+    rule = find_rule(node)
+    if rule is None or shared is None or HOST_DECOMPOSITIONS[node.target] is not shared:
+        return None
+    return rule(node) if all(map(_is_static, node.all_input_nodes)) else None
+
+
+def _is_static(node: fx.Node) -> bool:
+    value = node.meta.get("val")
+    return isinstance(value, Tensor) and all(isinstance(size, int) for size in value.shape)

@@ -37,13 +37,19 @@ def compile_host_llvm(part: Part, options: Options) -> CompiledRegion:
 
 
 def _compile(part: Part, options: Options) -> RegionCode:
-    from mlir_npu.lowering.fallback.host_decompositions import HOST_DECOMPOSITIONS
+    from mlir_npu.lowering.fallback.host_decompositions import (
+        HOST_DECOMPOSITIONS,
+        explain_respelling,
+    )
     from mlir_npu.lowering.importer import import_retraced
     from mlir_npu.lowering.retrace import retrace
     from mlir_npu.passes.pipelines import HOST_RECIPE
 
     dump = StageDump(options.dump_dir, part.name)
     dump.graph(part.graph_module)
+    for node in part.graph_module.graph.nodes:
+        if (reason := explain_respelling(node)) is not None:
+            raise HostLoweringError(f"{node.target}: {reason}")
     retraced = retrace(part.graph_module, HOST_DECOMPOSITIONS)
     for node in retraced.graph_module.graph.nodes:
         if (reason := explain_refusal(node)) is not None:

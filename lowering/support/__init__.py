@@ -17,9 +17,11 @@ from mlir_npu.lowering.support.rules import all_rules as _registered
 FAMILIES = (
     "activation",
     "activation_backward",
+    "attention",
     "concat_pad",
     "convolution",
     "elementwise",
+    "gather",
     "linear",
     "normalization",
     "normalization_backward",
@@ -27,6 +29,7 @@ FAMILIES = (
     "pooling_backward",
     "reduction",
     "shape",
+    "volume",
 )
 
 for _family in FAMILIES:

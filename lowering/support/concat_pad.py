@@ -13,6 +13,25 @@ def concatenate(node: fx.Node) -> str | None:
     return None
 
 
+@rule("aten.slice_scatter.default", "aten.select_scatter.default")
+def overwrite(node: fx.Node) -> str | None:
+    """A tensor with a slice or a position of one dimension replaced (circular padding)."""
+    step = arguments(node).get("step", 1)
+    return None if step == 1 else f"it replaces elements that are {step} apart"
+
+
+@rule("aten.copy.default")
+def copy(node: fx.Node) -> str | None:
+    """A copy of a float32 tensor in the shape of another."""
+    return None
+
+
+@rule("aten.stack.default")
+def stack(node: fx.Node) -> str | None:
+    """stack of float32 tensors along a new dimension."""
+    return None
+
+
 @rule("aten.constant_pad_nd.default")
 def pad(node: fx.Node) -> str | None:
     """Constant padding, any value, any dimensions. Negative padding (cropping) runs on the host."""

@@ -39,7 +39,23 @@ def arithmetic(node: fx.Node) -> str | None:
     "aten.sqrt.default",
     "aten.rsqrt.default",
     "aten.reciprocal.default",
+    "aten.log.default",
+    "aten.log1p.default",
+    "aten.expm1.default",
+    "aten.erf.default",
 )
 def unary(node: fx.Node) -> str | None:
-    """neg, abs, exp, sqrt, rsqrt and reciprocal."""
+    """neg, abs, exp, expm1, log, log1p, sqrt, rsqrt, reciprocal and erf."""
+    return None
+
+
+POWERS = (2, 3, 0.5, -0.5, -1, -2)
+
+
+@rule("aten.pow.Tensor_Scalar")
+def power(node: fx.Node) -> str | None:
+    """Squares, cubes, square roots and their reciprocals, written as powers."""
+    exponent = arguments(node)["exponent"]
+    if exponent not in POWERS:
+        return f"exponent {exponent} is none of {', '.join(map(str, POWERS))}"
     return None

@@ -19,6 +19,13 @@ MAX_RANK = 6
 # Takes a tensor without dimensions in, to make one with a dimension of it (simplify.py).
 _TAKES_SCALARS = ("aten.view.default",)
 
+# Takes constant integers that say which elements (gather.py).
+_TAKES_POSITIONS = (
+    "aten.index.Tensor",
+    "aten._unsafe_index.Tensor",
+    "aten.index_select.default",
+)
+
 _RULES: dict[str, Rule] = {}
 
 
@@ -114,6 +121,8 @@ def node_problem(node: fx.Node) -> str | None:
         if any(isinstance(item, torch.SymInt) for item in pair(argument)):
             return f"argument {argument} is symbolic, and the NPU takes static shapes only"
     for operand in node.all_input_nodes:
+        if operand.op == "get_attr" and str(node.target) in _TAKES_POSITIONS:
+            continue
         scalar_allowed = str(node.target) in _TAKES_SCALARS
         problem = tensor_problem(f"operand {operand.name}", operand.meta.get("val"), scalar_allowed)
         if problem:

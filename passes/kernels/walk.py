@@ -94,11 +94,14 @@ def set_type(function: ir.Operation) -> None:
 
 def argument_attributes(function: ir.Operation) -> list[dict[str, ir.Attribute]]:
     """The attributes of every argument by name."""
-    count = len(entry(function).arguments)
-    if "arg_attrs" not in function.attributes:
-        return [{} for _ in range(count)]
-    dictionaries = [ir.DictAttr(d) for d in ir.ArrayAttr(function.attributes["arg_attrs"])]
+    dictionaries = map(ir.DictAttr, _argument_dictionaries(function))
     return [{named.name: named.attr for named in dictionary} for dictionary in dictionaries]
+
+
+def _argument_dictionaries(function: ir.Operation) -> list[ir.Attribute]:
+    if "arg_attrs" in function.attributes:
+        return list(ir.ArrayAttr(function.attributes["arg_attrs"]))
+    return [ir.DictAttr.get({})] * len(entry(function).arguments)
 
 
 def set_argument_attributes(function: ir.Operation, attributes) -> None:
@@ -116,9 +119,9 @@ def argument_roles(function: ir.Operation) -> list[str | None]:
 
 def add_argument(function: ir.Operation, type_: ir.Type, role: str | None = None) -> ir.Value:
     """Append an argument, with its role, to a function; the caller adapts the calls."""
-    attributes = argument_attributes(function)
+    others = _argument_dictionaries(function)  # regions have hundreds: they are not looked into
     argument = entry(function).add_argument(type_, function.location)
-    own = {ROLE: ir.StringAttr.get(role)} if role else {}
-    set_argument_attributes(function, [*attributes, own])
+    own = ir.DictAttr.get({ROLE: ir.StringAttr.get(role)} if role else {})
+    function.attributes["arg_attrs"] = ir.ArrayAttr.get([*others, own])
     set_type(function)
     return argument

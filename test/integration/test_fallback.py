@@ -185,3 +185,22 @@ def test_results_of_host_parts_have_the_strides_of_tracing():
     result, same, none = fallback.compile_host_eager(part)(value)
     assert result.stride() == (60, 1, 15, 3) == same.stride() and none is None
     assert torch.equal(result, torch.relu(value)) and torch.equal(same, value)
+
+
+@pytest.mark.parametrize(
+    ("model", "shape"),
+    [
+        (nn.AdaptiveAvgPool2d((5, 3)), (1, 2, 4, 3)),
+        (nn.AdaptiveAvgPool1d(5), (1, 2, 4)),
+        (nn.Conv3d(2, 2, 2), (1, 2, 4, 4, 4)),
+        (nn.ConvTranspose3d(2, 2, 2), (1, 2, 3, 3, 3)),
+        (nn.BatchNorm2d(2), (2, 2, 3, 3)),
+    ],
+)
+def test_calls_outside_of_the_npu_rules_are_no_internal_errors(model, shape):
+    """Respellings for the NPU serve the host's LLVM too, which asks the same rules first."""
+    x = torch.randn(shape, requires_grad=True)
+    explained = mlir_npu.explain(model, x, train=True, options={"cache": False})
+    reasons = [part.reason or "" for graph in explained.graphs for part in graph.parts]
+    assert not [reason for reason in reasons if "internal error" in reason]
+    assert len(explained.graphs) == 2

@@ -214,3 +214,76 @@ func.func @double_constant(%x: tensor<4xf32>) -> tensor<4xf32> {
   } -> tensor<4xf32>
   return %r : tensor<4xf32>
 }
+
+// -----
+
+#id = affine_map<(i) -> (i)>
+
+// Sixteen tensors fit into one op of the npu dialect.
+// CHECK-LABEL: func.func @sixteen_inputs
+// CHECK: linalg.generic
+// CHECK-NOT: linalg.generic
+func.func @sixteen_inputs(%x0: tensor<4xf32>, %x1: tensor<4xf32>, %x2: tensor<4xf32>, %x3: tensor<4xf32>, %x4: tensor<4xf32>, %x5: tensor<4xf32>, %x6: tensor<4xf32>, %x7: tensor<4xf32>, %x8: tensor<4xf32>, %x9: tensor<4xf32>, %x10: tensor<4xf32>, %x11: tensor<4xf32>, %x12: tensor<4xf32>, %x13: tensor<4xf32>, %x14: tensor<4xf32>, %x15: tensor<4xf32>) -> tensor<4xf32> {
+  %e = tensor.empty() : tensor<4xf32>
+  %p = linalg.generic {indexing_maps = [#id, #id, #id, #id, #id, #id, #id, #id, #id, #id], iterator_types = ["parallel"]} ins(%x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7, %x8 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) outs(%e : tensor<4xf32>) {
+  ^bb0(%a0: f32, %a1: f32, %a2: f32, %a3: f32, %a4: f32, %a5: f32, %a6: f32, %a7: f32, %a8: f32, %o: f32):
+    %1 = arith.addf %a0, %a1 : f32
+    %2 = arith.addf %1, %a2 : f32
+    %3 = arith.addf %2, %a3 : f32
+    %4 = arith.addf %3, %a4 : f32
+    %5 = arith.addf %4, %a5 : f32
+    %6 = arith.addf %5, %a6 : f32
+    %7 = arith.addf %6, %a7 : f32
+    %8 = arith.addf %7, %a8 : f32
+    linalg.yield %8 : f32
+  } -> tensor<4xf32>
+  %r = linalg.generic {indexing_maps = [#id, #id, #id, #id, #id, #id, #id, #id, #id], iterator_types = ["parallel"]} ins(%p, %x9, %x10, %x11, %x12, %x13, %x14, %x15 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) outs(%e : tensor<4xf32>) {
+  ^bb0(%a0: f32, %a1: f32, %a2: f32, %a3: f32, %a4: f32, %a5: f32, %a6: f32, %a7: f32, %o: f32):
+    %1 = arith.addf %a0, %a1 : f32
+    %2 = arith.addf %1, %a2 : f32
+    %3 = arith.addf %2, %a3 : f32
+    %4 = arith.addf %3, %a4 : f32
+    %5 = arith.addf %4, %a5 : f32
+    %6 = arith.addf %5, %a6 : f32
+    %7 = arith.addf %6, %a7 : f32
+    linalg.yield %7 : f32
+  } -> tensor<4xf32>
+  return %r : tensor<4xf32>
+}
+
+// -----
+
+#id = affine_map<(i) -> (i)>
+
+// Seventeen do not.
+// CHECK-LABEL: func.func @seventeen_inputs
+// CHECK: linalg.generic
+// CHECK: linalg.generic
+func.func @seventeen_inputs(%x0: tensor<4xf32>, %x1: tensor<4xf32>, %x2: tensor<4xf32>, %x3: tensor<4xf32>, %x4: tensor<4xf32>, %x5: tensor<4xf32>, %x6: tensor<4xf32>, %x7: tensor<4xf32>, %x8: tensor<4xf32>, %x9: tensor<4xf32>, %x10: tensor<4xf32>, %x11: tensor<4xf32>, %x12: tensor<4xf32>, %x13: tensor<4xf32>, %x14: tensor<4xf32>, %x15: tensor<4xf32>, %x16: tensor<4xf32>) -> tensor<4xf32> {
+  %e = tensor.empty() : tensor<4xf32>
+  %p = linalg.generic {indexing_maps = [#id, #id, #id, #id, #id, #id, #id, #id, #id, #id], iterator_types = ["parallel"]} ins(%x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7, %x8 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) outs(%e : tensor<4xf32>) {
+  ^bb0(%a0: f32, %a1: f32, %a2: f32, %a3: f32, %a4: f32, %a5: f32, %a6: f32, %a7: f32, %a8: f32, %o: f32):
+    %1 = arith.addf %a0, %a1 : f32
+    %2 = arith.addf %1, %a2 : f32
+    %3 = arith.addf %2, %a3 : f32
+    %4 = arith.addf %3, %a4 : f32
+    %5 = arith.addf %4, %a5 : f32
+    %6 = arith.addf %5, %a6 : f32
+    %7 = arith.addf %6, %a7 : f32
+    %8 = arith.addf %7, %a8 : f32
+    linalg.yield %8 : f32
+  } -> tensor<4xf32>
+  %r = linalg.generic {indexing_maps = [#id, #id, #id, #id, #id, #id, #id, #id, #id, #id], iterator_types = ["parallel"]} ins(%p, %x9, %x10, %x11, %x12, %x13, %x14, %x15, %x16 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) outs(%e : tensor<4xf32>) {
+  ^bb0(%a0: f32, %a1: f32, %a2: f32, %a3: f32, %a4: f32, %a5: f32, %a6: f32, %a7: f32, %a8: f32, %o: f32):
+    %1 = arith.addf %a0, %a1 : f32
+    %2 = arith.addf %1, %a2 : f32
+    %3 = arith.addf %2, %a3 : f32
+    %4 = arith.addf %3, %a4 : f32
+    %5 = arith.addf %4, %a5 : f32
+    %6 = arith.addf %5, %a6 : f32
+    %7 = arith.addf %6, %a7 : f32
+    %8 = arith.addf %7, %a8 : f32
+    linalg.yield %8 : f32
+  } -> tensor<4xf32>
+  return %r : tensor<4xf32>
+}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -84,23 +84,31 @@ def calls(plan: PartitionPlan, part: str) -> list[str]:
 def one_call(
     target: torch._ops.OpOverload, *arguments: object, **options: object
 ) -> fx.GraphModule:
-    """A graph of one call; tensors among the arguments (also inside lists) become its inputs. Of
-    several results it returns the first tensor."""
+    """A graph of one call; tensors among the arguments (also inside lists) become its inputs, those
+    of integers constants. Of several results it returns the first tensor."""
     mode = FakeTensorMode()
-    graph = fx.Graph()
+    graph, owner = fx.Graph(), torch.nn.Module()
 
     def as_input(value: object) -> object:
         if isinstance(value, (list, tuple)):
             return [as_input(item) for item in value]
         if not isinstance(value, torch.Tensor):
             return value
-        node = graph.placeholder(f"x{len(graph.nodes)}")
+        name = f"x{len(graph.nodes)}"
+        if value.is_floating_point():
+            node = graph.placeholder(name)
+        else:
+            owner.register_buffer(name, value)
+            node = graph.create_node("get_attr", name)
         node.meta["val"] = mode.from_tensor(value)
         return node
 
-    call = graph.call_function(target, tuple(as_input(value) for value in arguments), options)
+    positional = tuple(as_input(value) for value in arguments)
+    named = {name: as_input(value) for name, value in options.items()}
+    call = graph.call_function(target, positional, named)
     with mode:
-        call.meta["val"] = target(*fx.map_arg(call.args, lambda node: node.meta["val"]), **options)
+        args, kwargs = fx.map_arg((call.args, call.kwargs), lambda node: node.meta["val"])
+        call.meta["val"] = target(*args, **kwargs)
     value = call
     if isinstance(call.meta["val"], (list, tuple)):
         position, tensor = next(
@@ -109,7 +117,16 @@ def one_call(
         value = graph.call_function(operator.getitem, (call, position))
         value.meta["val"] = tensor
     graph.output((value,))
-    return fx.GraphModule(torch.nn.Module(), graph)
+    return fx.GraphModule(owner, graph)
+
+
+def inputs_of(*arguments: object, **options: object) -> Iterator[torch.Tensor]:
+    """The tensors that `one_call` made inputs, in order."""
+    for argument in (*arguments, *options.values()):
+        if isinstance(argument, torch.Tensor) and argument.is_floating_point():
+            yield argument
+        elif isinstance(argument, list):
+            yield from inputs_of(*argument)
 
 
 def returned(graph_module: fx.GraphModule, values: object) -> torch.Tensor:

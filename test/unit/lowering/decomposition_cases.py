@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 
+import composed_cases
 import gradient_cases
 import torch
 
@@ -56,7 +57,7 @@ def case(name: str, overload: torch._ops.OpOverload, *arguments: object, **optio
 
 def _activations() -> None:
     plain = "relu sigmoid tanh silu hardswish hardsigmoid elu softplus mish"
-    for name in f"{plain} neg abs exp sqrt rsqrt reciprocal".split():
+    for name in f"{plain} neg abs exp expm1 log log1p erf sqrt rsqrt reciprocal".split():
         case(name, getattr(aten, name).default, SPECIAL)
     # oneDNN's eager gelu of infinity is NaN, depending on the size; the formula gives infinity.
     case("gelu", aten.gelu.default, FINITE)
@@ -89,6 +90,8 @@ def _arithmetic() -> None:
     }.items():
         case(f"{name} per channel", overload.Tensor, SPECIAL, rand(1, 2, 1, 1))
         case(f"{name} as number", overload.Tensor, SPECIAL, 0.1)
+    for exponent in (2, 3, 0.5, -0.5, -1, -2):
+        case(f"power {exponent}", aten.pow.Tensor_Scalar, SPECIAL, exponent)
     case("mul by one element", aten.mul.Tensor, SPECIAL, rand(1))
     case("mul of one element", aten.mul.Tensor, rand(1, 1), rand(1))
     case("mul number", aten.mul.Scalar, SPECIAL, INF)
@@ -260,4 +263,4 @@ for _family in (
     _rest,
 ):
     _family()
-CASES |= gradient_cases.CASES
+CASES |= gradient_cases.CASES | composed_cases.CASES

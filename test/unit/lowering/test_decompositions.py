@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 import torch
-from aten_graphs import one_call, returned
+from aten_graphs import inputs_of, one_call, returned
 from decomposition_cases import CASES
 
 from mlir_npu.dialect.bindings import PassManager
@@ -22,14 +22,6 @@ UNWANTED = ("f64", "cf.assert", "linalg.index", "math.fpowi", "torch.")
 def graph_of(name):
     overload, arguments, options = CASES[name]
     return one_call(overload, *arguments, **options)
-
-
-def tensors_of(arguments):
-    for argument in arguments:
-        if isinstance(argument, torch.Tensor):
-            yield argument
-        elif isinstance(argument, list):
-            yield from tensors_of(argument)
 
 
 def packed(tensor, spec):
@@ -65,7 +57,9 @@ def test_values_are_those_of_eager(name):
     graph_module = graph_of(name)
     expected = returned(graph_module, overload(*arguments, **options))
     traced = retrace(graph_module, NPU_DECOMPOSITIONS)
-    inputs = [packed(*pair) for pair in zip(tensors_of(arguments), traced.inputs, strict=True)]
+    inputs = [
+        packed(*pair) for pair in zip(inputs_of(*arguments, **options), traced.inputs, strict=True)
+    ]
     (actual,) = traced.graph_module(*inputs, *traced.constants)
     torch.testing.assert_close(
         actual.contiguous(),

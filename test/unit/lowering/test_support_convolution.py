@@ -48,12 +48,14 @@ def explain(
         dict(x=(1, 2, 5, 5), weight=(32, 1, 3, 3), groups=2),
         dict(x=(1, 4, 9), weight=(6, 4, 3), bias=True, stride=2),
         dict(x=(1, 4, 9), weight=(4, 1, 3), groups=4),
+        dict(x=(1, 3, 4, 8, 8), weight=(4, 3, 3, 3, 3)),
+        dict(x=(1, 4, 4, 8, 8), weight=(4, 2, 3, 3, 3), groups=2),
         dict(x=(1, 3, 8, 8), weight=(3, 4, 2, 2), transposed=True, stride=2),
         dict(x=(1, 4, 8, 8), weight=(4, 1, 2, 2), transposed=True, groups=4),
     ],
     ids=str,
 )
-def test_convolutions_of_one_and_two_dimensions_are_supported(case):
+def test_convolutions_of_one_to_three_dimensions_are_supported(case):
     assert explain(**case) is None
 
 
@@ -61,8 +63,6 @@ def test_convolutions_of_one_and_two_dimensions_are_supported(case):
     ("case", "words"),
     [
         (dict(x=(1, 3, 4, 8, 8), weight=(3, 4, 3, 3, 3), transposed=True), "3-D transposed"),
-        (dict(x=(1, 3, 4, 8, 8), weight=(4, 3, 3, 3, 3)), "3-D"),
-        (dict(x=(1, 4, 4, 8, 8), weight=(4, 2, 3, 3, 3), groups=2), "3-D"),
         (dict(x=(1, 3, 8, 8), weight=(4, 3, 3, 3), dtype=torch.float64), "float64"),
         (dict(x=(1, 3, 8, 8), weight=(4, 3, 3, 3), dtype=torch.bfloat16), "bfloat16"),
         (dict(x=(1, 3, 8, 8), weight=(4, 3, 3, 3), dtype=torch.complex64), "complex64"),

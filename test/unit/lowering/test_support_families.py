@@ -95,6 +95,38 @@ REJECTED = {
     ),
     "complex number": (lambda x: aten.mul(x, 1j), (IMAGE,), "complex"),
     "elu of a flipped input": (lambda x: aten.elu(x, 1, 1, -1), (IMAGE,), "input_scale=-1"),
+    "attention with dropout": (
+        lambda q: aten._scaled_dot_product_flash_attention_for_cpu(q, q, q, 0.1)[0],
+        (torch.rand(1, 2, 8, 4),),
+        "dropout_p=0.1 draws random numbers",
+    ),
+    "attention with many scores": (
+        lambda q: aten._scaled_dot_product_flash_attention_for_cpu(q, q, q)[0],
+        (torch.rand(1, 2, 197, 4),),
+        "197 x 197 scores",
+    ),
+    "heads that share unevenly": (
+        lambda q, k: aten._scaled_dot_product_flash_attention_for_cpu(q, k, k)[0],
+        (torch.rand(1, 3, 8, 4), torch.rand(1, 2, 8, 4)),
+        "do not share heads evenly",
+    ),
+    "cube root": (lambda x: aten.pow(x, 1 / 3), (IMAGE,), "exponent 0.33"),
+    "roll of everything": (lambda x: aten.roll(x, [3]), (IMAGE,), "all dimensions as one"),
+    "patches that overlap": (
+        lambda x: aten.im2col(x, [2, 2], [1, 1], [0, 0], [1, 1]),
+        (IMAGE,),
+        "overlap",
+    ),
+    "maximum norm": (
+        lambda x: aten.linalg_vector_norm(x, float("inf"), [1]),
+        (IMAGE,),
+        "not the Euclidean norm",
+    ),
+    "every second replaced": (
+        lambda x, y: aten.slice_scatter(x, y, 3, 0, 6, 2),
+        (IMAGE, IMAGE[..., :3]),
+        "2 apart",
+    ),
     "split of nothing": (lambda x: aten.split_with_sizes(x, [4, 0], 1)[0], (IMAGE,), "no elements"),
 }
 

@@ -3,7 +3,7 @@ against eager."""
 
 import pytest
 import torch
-from aten_graphs import one_call, returned
+from aten_graphs import inputs_of, one_call, returned
 from decomposition_cases import CASES
 
 from mlir_npu.lowering.compile_region import compile_region
@@ -16,16 +16,10 @@ QUICK = {
     "conv depthwise multiplier", "batch norm",
     "max pool special", "max pool dilated", "avg pool [3, 2] [2, 3] [1, 1] ceil False None",
     "adaptive pool [2, 3]", "mean over space", "cat", "pad", "view of a permuted tensor", "squeeze",
-    "slice with a step", "split",
+    "slice with a step", "split", "layer norm", "group norm 4", "softmax special",
+    "attention masked", "amax over space", "index a grid", "reflection 2d", "pixel shuffle",
+    "conv 3d plain", "max pool 3d True",
 }  # fmt: skip
-
-
-def tensors_of(arguments):
-    for argument in arguments:
-        if isinstance(argument, torch.Tensor):
-            yield argument
-        elif isinstance(argument, list):
-            yield from tensors_of(argument)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +33,7 @@ def test_compiled_call_computes_and_lays_out_as_eager(name):
     (output,) = graph_module.graph.output_node().args[0]
     names = tuple(node.name for node in inputs)
     part = Part("npu_0", "npu", graph_module, names, (output.name,), 0, 0, 1)
-    (actual,) = compile_region(part, Options(), frozenset())(*tensors_of(arguments))
+    (actual,) = compile_region(part, Options(), frozenset())(*inputs_of(*arguments, **options))
 
     expected = returned(graph_module, overload(*arguments, **options))
     torch.testing.assert_close(actual, expected, rtol=3e-5, atol=2e-5, equal_nan=True)

@@ -1,0 +1,111 @@
+"""How far a compiled network is from the same network in float64, beside how far eager is.
+
+Both round; neither is right. So a compiled result may be a few times as far from the float64 result
+as eager's is, and where eager happens to be exact, a few units in the last place of the largest
+value.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from torch.utils import _pytree as pytree
+
+TIMES_EAGER = 8
+UNITS = 16  # in the last place of the largest value
+
+Tensors = tuple[torch.Tensor, ...]
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """Of one tensor: largest differences from the float64 result, in parts of its largest value."""
+
+    name: str
+    ours: float
+    eager: float
+
+    @property
+    def tolerance(self) -> float:
+        return TIMES_EAGER * self.eager + UNITS * torch.finfo(torch.float32).eps
+
+    @property
+    def acceptable(self) -> bool:
+        return self.ours <= self.tolerance  # false for NaN
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.ours:.1e}, eager {self.eager:.1e}"
+
+
+def infer(model: nn.Module, inputs: Tensors) -> dict[str, torch.Tensor]:
+    """Results of one call, by position."""
+    with torch.no_grad():
+        results = pytree.tree_leaves(model(*inputs))
+    return {f"result {index}": result for index, result in enumerate(results)}
+
+
+def train(model: nn.Module, inputs: Tensors) -> dict[str, torch.Tensor]:
+    """Loss of one step, and the gradients of all parameters and inputs."""
+    inputs = tuple(x.clone().requires_grad_(x.is_floating_point()) for x in inputs)
+    model.zero_grad()
+    loss = sum(
+        (result.square() * _weights(result)).mean() for result in pytree.tree_leaves(model(*inputs))
+    )
+    loss.backward()
+    named = [*model.named_parameters(), *((f"input {i}", x) for i, x in enumerate(inputs))]
+    gradients = {f"gradient of {name}": x.grad for name, x in named if x.grad is not None}
+    return {"loss": loss.detach(), **gradients}
+
+
+def deviations(
+    model: nn.Module,
+    compiled: Callable,
+    inputs: Tensors,
+    step: Callable[[Callable, Tensors], dict[str, torch.Tensor]],
+) -> list[Deviation]:
+    """`step` (infer or train) by float64, eager and the compiled network, compared. `compiled` must
+    be a compiled copy of `model`, as a step changes the statistics of batch normalization.
+
+    Raises ValueError where dtypes, shapes or strides of eager and compiled results differ.
+    """
+    exact = step(copy.deepcopy(model).double(), tuple(map(_double, inputs)))
+    eager = step(copy.deepcopy(model), inputs)
+    ours = step(compiled, inputs)
+    ours = {name.replace("_orig_mod.", ""): value for name, value in ours.items()}
+    if exact.keys() != ours.keys():
+        raise ValueError(f"missing or additional: {sorted(exact.keys() ^ ours.keys())}")
+    return [_deviation(name, exact[name], eager[name], ours[name]) for name in exact]
+
+
+def failures(found: Iterable[Deviation]) -> list[str]:
+    return [str(deviation) for deviation in found if not deviation.acceptable]
+
+
+def _weights(like: torch.Tensor) -> torch.Tensor:
+    """A different weight for every element, so that mixed-up elements show."""
+    weights = torch.linspace(0.5, 1.5, like.numel(), dtype=torch.float64)
+    return weights.to(like.dtype).reshape(like.shape)
+
+
+def _double(x: torch.Tensor) -> torch.Tensor:
+    return x.double() if x.is_floating_point() else x
+
+
+def _deviation(
+    name: str, exact: torch.Tensor, eager: torch.Tensor, ours: torch.Tensor
+) -> Deviation:
+    for what in ("dtype", "shape"):
+        if getattr(ours, what) != getattr(eager, what):
+            raise ValueError(f"{name}: {what} {getattr(ours, what)}, not {getattr(eager, what)}")
+    if name.startswith("result") and ours.stride() != eager.stride():
+        raise ValueError(f"{name}: strides {ours.stride()}, not {eager.stride()}")
+    scale = exact.abs().max().clamp_min(torch.finfo(torch.float32).tiny).item()
+    return Deviation(
+        name,
+        (ours.double() - exact).abs().max().item() / scale,
+        (eager.double() - exact).abs().max().item() / scale,
+    )
