@@ -14,7 +14,7 @@ class Case:
 
     kind: "time" (calls of all engines by turns), "compile" or "memory" (fresh processes, each of
     one engine); group: the row of the summary it counts for; layer: the convolution, or else
-    `network` is a key of `models.NETWORKS`.
+    `network` is a key of `models.NETWORKS`, in the suite "host" of `chains.KINDS`.
     """
 
     suite: str

@@ -7,7 +7,14 @@ from dataclasses import replace
 
 from mlir_npu.benchmarks import layers
 from mlir_npu.benchmarks.cases import Case
-from mlir_npu.benchmarks.engines import OURS, OURS_COMPILED, PEERS, SIDE_BY_SIDE
+from mlir_npu.benchmarks.engines import (
+    HOST,
+    HOST_COMPILED,
+    OURS,
+    OURS_COMPILED,
+    PEERS,
+    SIDE_BY_SIDE,
+)
 
 BATCHES = (1, 8)
 SCALING_BATCHES = (1, 2, 4, 8, 16, 32)
@@ -89,6 +96,21 @@ def scaling_cases(threads: int, quick: bool) -> list[Case]:
     return batches + images
 
 
+def host_cases(threads: int, quick: bool) -> list[Case]:
+    """Every chain in every size; quick: one size of all."""
+    from mlir_npu.benchmarks import chains
+
+    engines = (HOST, HOST_COMPILED, OURS, "eager", "inductor")
+    cases = []
+    for name, kind in chains.KINDS.items():
+        for rows, columns in chains.QUICK_SIZES if quick else chains.SIZES:
+            shape = chains.shape_of(name, rows, columns)
+            label = f"{name}, {rows}x{columns}"
+            case = Case("host", label, kind.group, engines, threads, shape, network=name)
+            cases.append(case)
+    return cases
+
+
 def _network(
     suite: str,
     network: str,
@@ -114,4 +136,5 @@ SUITES: dict[str, Callable[[int, bool], list[Case]]] = {
     "compile": compile_cases,
     "memory": memory_cases,
     "scaling": scaling_cases,
+    "host": host_cases,
 }

@@ -7,7 +7,15 @@ from collections.abc import Callable, Iterable, Iterator
 from rich.table import Table
 
 from mlir_npu.benchmarks import summary
-from mlir_npu.benchmarks.engines import OURS, OURS_COMPILED, OURS_LAST, SIDE_BY_SIDE
+from mlir_npu.benchmarks.chain_tables import chain_tables
+from mlir_npu.benchmarks.engines import (
+    HOST,
+    HOST_COMPILED,
+    OURS,
+    OURS_COMPILED,
+    OURS_LAST,
+    SIDE_BY_SIDE,
+)
 from mlir_npu.benchmarks.results import best_peaks
 from mlir_npu.benchmarks.statistics import exponent, geometric_mean, quartiles
 from mlir_npu.benchmarks.summary import Comparison, GroupSummary
@@ -16,6 +24,8 @@ HEADINGS = {
     OURS: "mlir_npu",
     OURS_LAST: "mlir_npu,\nch. last",
     OURS_COMPILED: "mlir_npu,\ntorch.compile",
+    HOST: "host part,\nprogram",
+    HOST_COMPILED: "host part,\ntorch.compile",
     "eager": "eager",
     "channels_last": "eager,\nch. last",
     "inductor": "Inductor",
@@ -144,7 +154,7 @@ def _milliseconds(item: Comparison, name: str) -> str:
 
 def overhead_tables(document: dict, threads: int) -> Iterator[Table]:
     """Microseconds per call, and above Dynamo's own within rounds."""
-    for record in _records(document, "overhead", threads):
+    for record in records_of(document, "overhead", threads):
         made = table(
             f"{record['case']['name']}, {threads} thread(s): microseconds per call",
             "engine", "median", "least", "over Dynamo alone, median", "by fastest calls",
@@ -166,7 +176,7 @@ def process_tables(suite: str, unit: str) -> Callable[[dict, int], Iterator[Tabl
     """Of what is measured in fresh processes: medians, and ours as a part of each."""
 
     def show(document: dict, threads: int) -> Iterator[Table]:
-        for record in _records(document, suite, threads):
+        for record in records_of(document, suite, threads):
             name, group = record["case"]["name"], record["case"]["group"]
             made = table(
                 f"{group} of {name}, {threads} thread(s), {unit}",
@@ -208,7 +218,7 @@ def scaling_tables(document: dict, threads: int) -> Iterator[Table]:
         yield made
 
 
-def _records(document: dict, suite: str, threads: int) -> list[dict]:
+def records_of(document: dict, suite: str, threads: int) -> list[dict]:
     return [
         record
         for record in document["records"]
@@ -224,4 +234,5 @@ SHOWN: dict[str, Callable[[dict, int], Iterator[Table]]] = {
     "compile": process_tables("compile", "seconds"),
     "memory": process_tables("memory", "MB over torch and the weights"),
     "scaling": scaling_tables,
+    "host": chain_tables,
 }

@@ -21,7 +21,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from mlir_npu.benchmarks import memory, models
+from mlir_npu.benchmarks import chains, memory, models
 from mlir_npu.benchmarks.cases import Case, Effort
 from mlir_npu.benchmarks.engines import ENGINES, OURS
 from mlir_npu.benchmarks.engines.base import Engine
@@ -36,11 +36,22 @@ ALLOWANCE = 8.0
 
 
 def build(case: Case) -> nn.Module:
+    if case.suite == "host":
+        return chains.Chain(case.network, case.shape)
     return models.layer(case.layer) if case.layer else models.NETWORKS[case.network]()
 
 
-def checked(model: nn.Module, expected: torch.Tensor, actual: torch.Tensor) -> dict:
+def input_of(case: Case, model: nn.Module) -> torch.Tensor:
+    x = models.random_input(case.shape)
+    return x.to(model.dtype) if isinstance(model, chains.Chain) else x
+
+
+def checked(
+    model: nn.Module, x: torch.Tensor, expected: torch.Tensor, actual: torch.Tensor
+) -> dict:
     """How far a result is from eager's, and how far it may be."""
+    if isinstance(model, chains.Chain):
+        return chains.accuracy(model, x, expected, actual)
     difference = compare(model, expected, actual.contiguous())
     return {
         "difference": difference.largest,
@@ -57,7 +68,8 @@ def make_engine(name: str, case: Case, folder: Path) -> Engine:
 
 def time_case(case: Case, names: list[str], effort: Effort, folder: Path) -> dict:
     """Every engine checked and then timed by turns."""
-    model, x = build(case), models.random_input(case.shape)
+    model = build(case)
+    x = input_of(case, model)
     peaks = Peaks(case.threads)
     expected, macs = model(x), models.count_macs(model, x)
     engines, calls = {}, {}
@@ -65,7 +77,7 @@ def time_case(case: Case, names: list[str], effort: Effort, folder: Path) -> dic
         try:
             engine = make_engine(name, case, folder)
             call = engine.prepare(copy.deepcopy(model), x)
-            engines[name] = checked(model, expected, call()) | {"notes": engine.notes()}
+            engines[name] = checked(model, x, expected, call()) | {"notes": engine.notes()}
             calls[name] = call
         except Exception as error:  # whatever an engine raises is its result
             engines[name] = {"error": f"{type(error).__name__}: {error}"[:500]}
@@ -94,7 +106,7 @@ def compile_case(case: Case, name: str, folder: Path) -> dict:
     started = time.perf_counter()
     actual = engine.prepare(model, x)()
     seconds = time.perf_counter() - started
-    return checked(model, expected, actual) | {"values": [seconds]}
+    return checked(model, x, expected, actual) | {"values": [seconds]}
 
 
 def memory_case(case: Case, name: str, folder: Path) -> dict:
@@ -114,7 +126,7 @@ def memory_case(case: Case, name: str, folder: Path) -> dict:
         tolerance_of = model
     whole, run, actual = memory.measure(load, weights)
     outcome = {"values": [whole], "notes": {"run": run}}
-    return checked(tolerance_of, expected, actual) | outcome
+    return checked(tolerance_of, x, expected, actual) | outcome
 
 
 def export_apart(case: Case, folder: Path) -> Path:

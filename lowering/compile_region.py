@@ -99,6 +99,15 @@ def compile_region(part: Part, options: Options, parameters: Set[str]) -> Compil
             raise RegionCompileError(str(error)) from error
 
 
+def set_threads(module: ir.Module, count: int | None) -> None:
+    """Fix the number of threads of a module; None leaves it to torch."""
+    from mlir_npu.dialect.bindings import ir
+
+    if count:
+        i64 = ir.IntegerType.get_signless(64)
+        module.operation.attributes["npu.num_threads"] = ir.IntegerAttr.get(i64, count)
+
+
 def import_region(
     part: Part, options: Options, parameters: Set[str], dump: StageDump | None = None
 ) -> ImportedRegion:
@@ -119,10 +128,7 @@ def import_region(
     module = imported.module
     with module.context, ir.Location.unknown():
         set_target(module.operation, load_target(options.target))
-        if options.num_threads:
-            module.operation.attributes["npu.num_threads"] = ir.IntegerAttr.get(
-                ir.IntegerType.get_signless(64), options.num_threads
-            )
+        set_threads(module, options.num_threads)
     dump.stage("import", module)
     return imported
 

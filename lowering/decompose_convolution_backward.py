@@ -68,15 +68,35 @@ def weight_gradient(
     k, c, *taps = shape
     if groups > 1 and c == 1 and k == groups:
         return _depthwise_weight_gradient(x, grad, taps, stride, padding, dilation)
+    x = _reached(x, grad.shape[2:], taps, stride, padding, dilation)
     n, _, *size = x.shape
     if groups == 1:
         image = aten.transpose(x, 0, 1)
     else:
-        by_group = aten.permute(aten.view(x, [n, groups, c, *size]), [2, 1, 0, 3, 4])
+        by_group = aten.permute(aten.view(x.contiguous(), [n, groups, c, *size]), [2, 1, 0, 3, 4])
         image = aten.view(by_group.contiguous(), [c, groups * n, *size])
     filters = aten.transpose(grad, 0, 1)
-    out = aten.convolution(image, filters, None, dilation, padding, stride, False, [0, 0], groups)
-    return aten.transpose(cropped(out, taps), 0, 1)
+    out = aten.convolution(image, filters, None, dilation, [0, 0], stride, False, [0, 0], groups)
+    return aten.transpose(out, 0, 1)
+
+
+def _reached(
+    x: Tensor,
+    out: Sequence[int],
+    taps: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+) -> Tensor:
+    """x with its padding, up to the last pixel that a tap meets."""
+    sizes = zip(x.shape[2:], out, taps, stride, padding, dilation, strict=True)
+    ends = [(o - 1) * s + d * (k - 1) + 1 - n - p for n, o, k, s, p, d in sizes]
+    for dim, end in zip((2, 3), ends):
+        if end < 0:
+            x = aten.slice(x, dim, 0, x.shape[dim] + end)
+    rows, columns = padding
+    border = [columns, max(ends[1], 0), rows, max(ends[0], 0)]
+    return aten.constant_pad_nd(x, border, 0.0) if any(border) else x
 
 
 def _depthwise_weight_gradient(
@@ -88,8 +108,7 @@ def _depthwise_weight_gradient(
     dilation: Sequence[int],
 ) -> Tensor:
     """Tap by tap the sum of products of the gradient with the pixels under it."""
-    rows, columns = padding
-    padded = aten.constant_pad_nd(x, [columns, columns, rows, rows], 0.0) if any(padding) else x
+    padded = _reached(x, grad.shape[2:], taps, stride, padding, dilation)
     height, width = grad.shape[2:]
     sums = []
     for r in range(taps[0]):

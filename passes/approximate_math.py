@@ -15,33 +15,50 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mlir_npu.dialect.bindings import ir
+from mlir_npu.dialect.bindings import arith, ir, math
 from mlir_npu.passes.approximations.algebra import Real
 from mlir_npu.passes.approximations.error_function import erf
 from mlir_npu.passes.approximations.exponential import exp, expm1, tanh
 from mlir_npu.passes.approximations.logarithm import log, log1p
+from mlir_npu.passes.approximations.power import power
+from mlir_npu.passes.approximations.trigonometry import cos, sin
 from mlir_npu.passes.kernels.walk import nested
 from mlir_npu.passes.registry import NoOptions, register_pass
 
-FUNCTIONS: dict[str, Callable[[Real], Real]] = {
+FUNCTIONS: dict[str, Callable[..., Real]] = {
+    "math.cos": cos,
     "math.erf": erf,
     "math.exp": exp,
     "math.expm1": expm1,
     "math.log": log,
     "math.log1p": log1p,
+    "math.powf": power,
+    "math.sin": sin,
     "math.tanh": tanh,
 }
 
 
 @register_pass("approximate-math")
 def approximate_math(module: ir.Operation, options: NoOptions) -> None:
+    for op in nested(module, "math.fpowi"):
+        if isinstance(op.results[0].type, ir.VectorType):
+            _take_real_power(op)
     for op in nested(module, *FUNCTIONS):
         if not _is_f32_vector(op.results[0].type):
             continue
         with ir.InsertionPoint(op), op.location:
-            result = FUNCTIONS[op.name](Real(op.operands[0]))
+            result = FUNCTIONS[op.name](*map(Real, op.operands))
         op.results[0].replace_all_uses_with(result.value)
         op.erase()
+
+
+def _take_real_power(op: ir.Operation) -> None:
+    """Whole exponents as floats: upstream has no lowering for vectors of them."""
+    with ir.InsertionPoint(op), op.location:
+        exponent = arith.SIToFPOp(op.results[0].type, op.operands[1]).result
+        power = math.PowFOp(op.operands[0], exponent).result
+    op.results[0].replace_all_uses_with(power)
+    op.erase()
 
 
 def _is_f32_vector(type_: ir.Type) -> bool:

@@ -17,7 +17,6 @@ from mlir_npu.passes.pass_manager import Diagnostic, PipelineFailure, run_pipeli
 from mlir_npu.passes.verify_stage import StageViolation, verify_stage
 
 CLEANUP = ("canonicalize", "cse")
-KERNELS_ONLY = ("limit-code-growth", "insert-thread-team")  # LLVM passes for hand-blocked code
 
 
 @dataclass(frozen=True)
@@ -112,10 +111,10 @@ STAGES = (
             "expand-strided-metadata",
             "lower-affine",
             "convert-scf-to-cf",
-            "convert-vector-to-llvm",
-            "convert-ub-to-llvm",
             "convert-math-to-llvm",
             "convert-math-to-libm",
+            "convert-vector-to-llvm",
+            "convert-ub-to-llvm",
             "convert-arith-to-llvm",
             "convert-index-to-llvm",
             "finalize-memref-to-llvm",
@@ -130,14 +129,21 @@ STAGES = (
 )
 
 
-# host parts: elementwise chains fused, results and intermediates owned by the caller, one thread
+# host parts: computations that can share a loop over tiles fused into one kernel; results and
+# intermediates owned by the caller
 HOST_STAGES = (
     Stage(
         "host",
         (
             *CLEANUP,
+            "linalg-generalize-named-ops",
             "linalg-fuse-elementwise-ops",
             *CLEANUP,
+            "linalg-fold-unit-extent-dims",
+            "linalg-fuse-elementwise-ops",
+            *CLEANUP,
+            "split-reductions",
+            "form-loop-groups",
             "eliminate-empty-tensors",
             "protect-arguments",
             "one-shot-bufferize{bufferize-function-boundaries=1"
@@ -145,12 +151,26 @@ HOST_STAGES = (
             "canonicalize",
             "results-to-out-params",
             *CLEANUP,
+            "assign-scratch",
+            "plan-scratchpad",
             "plan-workspace",
             "func.func(refback-munge-memref-copy)",
-            *CLEANUP,
+            "canonicalize",
         ),
     ),
-    Stage("llvm", tuple(name for name in STAGES[-1].passes if name not in KERNELS_ONLY)),
+    Stage(
+        "cpu",
+        (
+            "arith-expand{include-bf16=true}",
+            "booleans-to-bytes",
+            *CLEANUP,
+            "convert-linalg-to-vector",
+            "strip-memory-spaces",
+            "outline-parallel",
+            "approximate-math",
+        ),
+    ),
+    Stage("llvm", STAGES[-1].passes),
 )
 
 

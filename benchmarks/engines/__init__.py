@@ -12,14 +12,19 @@ from mlir_npu.benchmarks.engines.pytorch import (
     Inductor,
     MlirNpu,
     MlirNpuCompile,
+    MlirNpuHost,
+    MlirNpuHostCompile,
     MlirNpuLast,
 )
 
 OURS, OURS_LAST, OURS_COMPILED = "mlir_npu", "mlir_npu_last", "mlir_npu_compile"
+HOST, HOST_COMPILED = "mlir_npu_host", "mlir_npu_host_compile"
 ENGINES: dict[str, type[Engine]] = {
     OURS: MlirNpu,
     OURS_LAST: MlirNpuLast,
     OURS_COMPILED: MlirNpuCompile,
+    HOST: MlirNpuHost,
+    HOST_COMPILED: MlirNpuHostCompile,
     "eager": Eager,
     "channels_last": ChannelsLast,
     "inductor": Inductor,

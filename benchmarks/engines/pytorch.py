@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import types
 
 import torch
@@ -112,6 +113,23 @@ class MlirNpuCompile(MlirNpu):
         compiled = torch.compile(with_own_code(model), backend="mlir_npu", options=options)
         compiled(x)
         return lambda: compiled(x)
+
+
+ON_HOST = {"min_region_macs": sys.maxsize}
+
+
+class MlirNpuHost(MlirNpu):
+    """A captured program whose ops all run as host parts."""
+
+    def _compile(self, model: nn.Module, x: torch.Tensor, options: dict) -> Call:
+        return super()._compile(model, x, options | ON_HOST)
+
+
+class MlirNpuHostCompile(MlirNpuCompile):
+    """The same through torch.compile."""
+
+    def _compile(self, model: nn.Module, x: torch.Tensor, options: dict) -> Call:
+        return super()._compile(model, x, options | ON_HOST)
 
 
 class MlirNpuLast(MlirNpu):

@@ -15,6 +15,8 @@ from torch import Tensor, fx
 from torch._decomp import get_decompositions
 
 from mlir_npu.lowering.decompositions import NPU_DECOMPOSITIONS
+from mlir_npu.lowering.fallback.half_precision import in_single_precision, nearest
+from mlir_npu.lowering.fallback.llvm_ops import ARITHMETIC
 from mlir_npu.lowering.support.rules import find_rule
 
 aten = torch.ops.aten
@@ -128,9 +130,16 @@ def hardswish_backward(gradient: Tensor, x: Tensor) -> Tensor:
 
 
 def pow_scalar(x: Tensor, exponent: float) -> Tensor:
-    """The exponents that eager treats specially; others stay and are refused."""
+    """The exponents that eager treats specially; others are rounded to the tensor's type. Of
+    float16 eager takes any power in f32."""
     if not x.is_floating_point():
         return NotImplemented
+    if x.dtype is torch.bfloat16:
+        return pow_scalar(x.float(), nearest(exponent, x.dtype)).to(x.dtype)
+    if x.dtype is torch.float16:
+        wide = x.float()
+        power = aten.scalar_tensor(exponent, dtype=wide.dtype)
+        return aten.pow.Tensor_Tensor(wide, power).to(x.dtype)
     special = {
         0.5: torch.sqrt,
         1: lambda x: x * 1,
@@ -140,7 +149,74 @@ def pow_scalar(x: Tensor, exponent: float) -> Tensor:
         -1: lambda x: 1 / x,
         -2: lambda x: 1 / (x * x),
     }
-    return special[exponent](x) if exponent in special else NotImplemented
+    if exponent in special:
+        return special[exponent](x)
+    return aten.pow.Tensor_Tensor(x, aten.scalar_tensor(exponent, dtype=x.dtype))
+
+
+def expm1(x: Tensor) -> Tensor:
+    """2t / (1 - t) with t = tanh(x / 2) near 0, where exp(x) - 1, which torch-mlir computes, has
+    no digits left."""
+    t = aten.tanh.default(x * 0.5)
+    return torch.where(torch.abs(x) < 1, t * 2 / (1 - t), torch.exp(x) - 1)
+
+
+def log1p(x: Tensor) -> Tensor:
+    """log(u) * x / (u - 1) takes back the rounding of u = 1 + x, which LLVM's lowering keeps. The
+    vectors of f32 are computed by a pass of ours."""
+    if x.dtype is not torch.float64:
+        return NotImplemented
+    u = x + 1
+    corrected = torch.log(u) * (x / (u - 1))
+    return torch.where(u == 1, x, torch.where(u == math.inf, u, corrected))
+
+
+def logical_not(x: Tensor) -> Tensor:
+    return NotImplemented if x.dtype is torch.bool else aten.eq.Tensor(x, _zero(x))
+
+
+def logical(name: str) -> Callable:
+    """Of numbers: whether they are not 0."""
+    overload = getattr(aten, name).default
+
+    def call(x: Tensor, y: Tensor) -> Tensor:
+        if x.dtype is torch.bool and y.dtype is torch.bool:
+            return NotImplemented
+        return overload(aten.ne.Tensor(x, _zero(x)), aten.ne.Tensor(y, _zero(y)))
+
+    return call
+
+
+def native_group_norm(
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    batch: int,
+    channels: int,
+    pixels: int,
+    groups: int,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """On one view of the image in which groups are a dimension of their own."""
+    grouped = aten.reshape.default(x, [batch, groups, channels // groups, *x.shape[2:]])
+    dims = list(range(2, grouped.dim()))
+    variance, mean = aten.var_mean.correction(grouped, dims, correction=0, keepdim=True)
+    deviation = aten.rsqrt.default(variance + eps)
+    result = (grouped - mean) * deviation
+    per_channel = [1, groups, channels // groups] + [1] * (grouped.dim() - 3)
+    if weight is not None:
+        result = result * aten.reshape.default(weight, per_channel)
+    if bias is not None:
+        result = result + aten.reshape.default(bias, per_channel)
+    statistics = (aten.squeeze.dims(value, dims) for value in (mean, deviation))
+    return aten.reshape.default(result, list(x.shape)), *statistics
+
+
+def batch_norm_functional(x, weight, bias, mean, var, training, momentum, eps):
+    """Statistics of the batch by torch's decomposition, running ones as the NPU computes."""
+    own = aten._native_batch_norm_legit_functional.default
+    table = get_decompositions([own]) if training else NPU_DECOMPOSITIONS
+    return table[own](x, weight, bias, mean, var, training, momentum, eps)
 
 
 def _for_floats(decompose: Callable) -> Callable:
@@ -158,22 +234,26 @@ def _for_floats(decompose: Callable) -> Callable:
 
 _TORCH = [
     aten.threshold_backward, aten.silu_backward, aten.gelu_backward, aten.sigmoid_backward,
-    aten.tanh_backward, aten.hardsigmoid_backward,
+    aten.tanh_backward, aten.hardsigmoid_backward, aten.softplus_backward, aten.mish_backward,
     aten.leaky_relu_backward, aten.elu_backward, aten._softmax, aten._log_softmax,
     aten._softmax_backward_data, aten._log_softmax_backward_data, aten.native_layer_norm,
-    aten.native_layer_norm_backward, aten.addcmul, aten.addcdiv, aten.lerp, aten.square,
-    aten.zeros_like, aten.ones_like, aten.masked_fill, aten.mse_loss, aten.mse_loss_backward,
-    aten.stack, aten.new_zeros, aten.new_ones, aten.new_full, aten.select_backward, aten.tril,
-    aten.triu,
+    aten.native_layer_norm_backward, aten.native_group_norm_backward,
+    aten.native_batch_norm_backward, aten.addcmul, aten.addcdiv, aten.lerp, aten.square,
+    aten.mse_loss, aten.mse_loss_backward, aten.log_sigmoid_forward, aten.log_sigmoid_backward,
+    aten.glu, aten.glu_backward, aten.std, aten.std_mean, aten.logsumexp,
+    aten.binary_cross_entropy_with_logits, aten.smooth_l1_loss, aten.huber_loss,
+]  # fmt: skip
+_TORCH_MOVES = [
+    aten.zeros_like, aten.ones_like, aten.masked_fill, aten.stack, aten.new_zeros, aten.new_ones,
+    aten.new_full, aten.select_backward, aten.slice_backward, aten.tril, aten.triu,
 ]  # fmt: skip
 
 _AS_ON_NPU = {
     overload: _for_floats(decompose) for overload, decompose in NPU_DECOMPOSITIONS.items()
 }
-
-HOST_DECOMPOSITIONS: dict[torch._ops.OpOverload, Callable] = {
-    **get_decompositions(_TORCH),
+_ARITHMETIC: dict[torch._ops.OpOverload, Callable] = {
     **_AS_ON_NPU,
+    **get_decompositions(_TORCH),
     aten.relu.default: relu,
     aten.maximum.default: maximum,
     aten.minimum.default: minimum,
@@ -185,11 +265,37 @@ HOST_DECOMPOSITIONS: dict[torch._ops.OpOverload, Callable] = {
     aten.eq.Tensor: eq,
     aten.var_mean.correction: var_mean,
     aten.var.correction: var,
+    aten.native_group_norm.default: native_group_norm,
+    aten._native_batch_norm_legit_functional.default: batch_norm_functional,
+    aten.expm1.default: expm1,
+    aten.log1p.default: log1p,
+    aten.logical_not.default: logical_not,
+    aten.logical_and.default: logical("logical_and"),
+    aten.logical_or.default: logical("logical_or"),
+    aten.logical_xor.default: logical("logical_xor"),
+    **{getattr(aten, name).Scalar: compare(name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
+}
+# respellings for the NPU that only move elements
+_NPU_MOVES = {
+    *("view", "_unsafe_view", "squeeze", "unbind", "stack", "roll", "copy", "index"),
+    *("_unsafe_index", "index_select", "slice_scatter", "select_scatter", "pixel_shuffle"),
+    *("pixel_unshuffle", "im2col", "reflection_pad1d", "reflection_pad2d", "reflection_pad3d"),
+    *("replication_pad1d", "replication_pad2d", "replication_pad3d"),
+}
+
+# what treats halves by itself, or only moves them
+_OTHERS: dict[torch._ops.OpOverload, Callable] = {
+    **{o: call for o, call in _AS_ON_NPU.items() if o._opname in _NPU_MOVES},
+    **get_decompositions(_TORCH_MOVES),
     aten.split.Tensor: split,
     aten.split_with_sizes.default: split_with_sizes,
     aten.unbind.int: unbind,
-    **{getattr(aten, name).Scalar: compare(name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
     aten.pow.Tensor_Scalar: pow_scalar,
+}
+
+HOST_DECOMPOSITIONS: dict[torch._ops.OpOverload, Callable] = _OTHERS | {
+    overload: in_single_precision(overload, _ARITHMETIC.get(overload))
+    for overload in (_ARITHMETIC.keys() | ARITHMETIC) - _OTHERS.keys()
 }
 
 
@@ -198,11 +304,13 @@ def explain_respelling(node: fx.Node) -> str | None:
     type: such respellings are right only where the rule allows the call."""
     shared = _AS_ON_NPU.get(node.target)
     rule = find_rule(node)
-    if rule is None or shared is None or HOST_DECOMPOSITIONS[node.target] is not shared:
+    own = _OTHERS.get(node.target) or _ARITHMETIC.get(node.target)
+    if rule is None or shared is None or own is not shared:
         return None
-    return rule(node) if all(map(_is_static, node.all_input_nodes)) else None
+    return rule(node) if all(map(_has_static_elements, node.all_input_nodes)) else None
 
 
-def _is_static(node: fx.Node) -> bool:
-    value = node.meta.get("val")
-    return isinstance(value, Tensor) and all(isinstance(size, int) for size in value.shape)
+def _has_static_elements(node: fx.Node) -> bool:
+    """What rules take for granted: dimensions, of known sizes that are not 0."""
+    shape = getattr(node.meta.get("val"), "shape", ())
+    return len(shape) > 0 and all(isinstance(size, int) and size for size in shape)

@@ -6,8 +6,9 @@ HostLoweringError and runs in eager as a whole.
 
 from __future__ import annotations
 
+from mlir_npu.dialect.target import load_target, set_target
 from mlir_npu.errors import HostLoweringError, RegionCompileError
-from mlir_npu.lowering.compile_region import COMPILING, StageDump, build_code
+from mlir_npu.lowering.compile_region import COMPILING, StageDump, build_code, set_threads
 from mlir_npu.lowering.fallback.llvm_ops import explain_refusal
 from mlir_npu.lowering.import_error import RegionImportError
 from mlir_npu.lowering.plan import Part
@@ -29,7 +30,7 @@ def compile_host_llvm(part: Part, options: Options) -> CompiledRegion:
             key = region_key(part.graph_module, part.place, frozenset(), options)
         try:
             code = cached_region(key, lambda: _compile(part, options))
-            return code.load(part.name, num_threads=1)
+            return code.load(part.name, options.num_threads or 0)
         except RegionImportError as error:
             raise HostLoweringError(str(error)) from error
         except (RegionCompileError, KernelLinkError, SignatureError) as error:
@@ -37,6 +38,7 @@ def compile_host_llvm(part: Part, options: Options) -> CompiledRegion:
 
 
 def _compile(part: Part, options: Options) -> RegionCode:
+    from mlir_npu.dialect.bindings import ir
     from mlir_npu.lowering.fallback.host_decompositions import (
         HOST_DECOMPOSITIONS,
         explain_respelling,
@@ -55,5 +57,8 @@ def _compile(part: Part, options: Options) -> RegionCode:
         if (reason := explain_refusal(node)) is not None:
             raise HostLoweringError(reason)
     imported = import_retraced(retraced)
+    with imported.module.context, ir.Location.unknown():
+        set_target(imported.module.operation, load_target("host"))
+        set_threads(imported.module, options.num_threads)
     dump.stage("import", imported.module)
     return build_code(imported, HOST_RECIPE, run_here, dump, use_cache=options.cache)

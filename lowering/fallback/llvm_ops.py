@@ -17,30 +17,32 @@ from mlir_npu.lowering.source_location import source_location
 aten = torch.ops.aten
 
 FLOATS = frozenset({torch.float32, torch.float64})
+HALVES = frozenset({torch.float16, torch.bfloat16})
 INTEGERS = frozenset({torch.int32, torch.int64})
 BOOL = frozenset({torch.bool})
 NUMBERS = FLOATS | INTEGERS
 ANY = NUMBERS | BOOL
+# What is only moved. Halves are computed with in f32 (half_precision.py).
+MOVED = ANY | HALVES
 
-# element types of the tensor arguments; all of them must be the same unless the call is in _MIXED
-ALLOWED: dict[torch._ops.OpOverload, frozenset[torch.dtype]] = {
-    # arithmetic
+# functions of one float, in vectors for f32 and by one library call for each element for f64
+_FUNCTIONS = frozenset(
+    {
+        *(aten.exp.default, aten.log.default, aten.erf.default, aten.tanh.default),
+        *(aten.sin.default, aten.cos.default, aten.sigmoid.default, aten.silu.default),
+        *(aten.log1p.default, aten.pow.Tensor_Tensor),
+    }
+)
+_ARITHMETIC: dict[torch._ops.OpOverload, frozenset[torch.dtype]] = {
     **dict.fromkeys(
         (aten.add.Tensor, aten.sub.Tensor, aten.abs.default, aten.neg.default, aten.sign.default),
         NUMBERS,
     ),
     aten.mul.Tensor: ANY,
-    **dict.fromkeys(
-        (aten.div.Tensor, aten.sqrt.default, aten.rsqrt.default, aten.pow.Tensor_Tensor), FLOATS
-    ),
-    **dict.fromkeys(
-        (aten.exp.default, aten.log.default, aten.erf.default, aten.tanh.default), FLOATS
-    ),
-    **dict.fromkeys(
-        (aten.sin.default, aten.cos.default, aten.sigmoid.default, aten.silu.default), FLOATS
-    ),
+    **dict.fromkeys((aten.div.Tensor, aten.sqrt.default, aten.rsqrt.default), FLOATS),
+    **dict.fromkeys(_FUNCTIONS, FLOATS),
     **dict.fromkeys((aten.floor.default, aten.ceil.default, aten.round.default), FLOATS),
-    # comparison and choice
+    # comparison
     **dict.fromkeys((aten.eq.Tensor, aten.ne.Tensor), ANY),
     **dict.fromkeys((aten.lt.Tensor, aten.le.Tensor, aten.gt.Tensor, aten.ge.Tensor), NUMBERS),
     **dict.fromkeys((aten.eq.Scalar, aten.ne.Scalar, aten.lt.Scalar), INTEGERS),
@@ -51,29 +53,35 @@ ALLOWED: dict[torch._ops.OpOverload, frozenset[torch.dtype]] = {
     **dict.fromkeys((aten.logical_xor.default, aten.logical_not.default), BOOL),
     **dict.fromkeys((aten.bitwise_and.Tensor, aten.bitwise_or.Tensor), BOOL | INTEGERS),
     **dict.fromkeys((aten.bitwise_xor.Tensor, aten.bitwise_not.default), BOOL | INTEGERS),
-    aten.where.self: ANY,
     # reductions
     **dict.fromkeys((aten.sum.dim_IntList, aten.sum.default), ANY),
     **dict.fromkeys((aten.mean.dim, aten.mean.default), FLOATS),
     **dict.fromkeys((aten.amax.default, aten.amin.default), NUMBERS),
     **dict.fromkeys((aten.any.default, aten.any.dim, aten.all.default, aten.all.dim), BOOL),
+}
+ARITHMETIC = frozenset(_ARITHMETIC)
+
+# element types of the tensor arguments; all of them must be the same unless the call is in _MIXED
+ALLOWED: dict[torch._ops.OpOverload, frozenset[torch.dtype]] = {
+    **_ARITHMETIC,
+    aten.where.self: MOVED,
     # shape and movement
-    **dict.fromkeys((aten.view.default, aten._unsafe_view.default, aten.unsqueeze.default), ANY),
+    **dict.fromkeys((aten.view.default, aten._unsafe_view.default, aten.unsqueeze.default), MOVED),
     **dict.fromkeys(
-        (aten.squeeze.dim, aten.squeeze.dims, aten.permute.default, aten.expand.default), ANY
+        (aten.squeeze.dim, aten.squeeze.dims, aten.permute.default, aten.expand.default), MOVED
     ),
     **dict.fromkeys(
-        (aten.t.default, aten.transpose.int, aten.clone.default, aten.alias.default), ANY
+        (aten.t.default, aten.transpose.int, aten.clone.default, aten.alias.default), MOVED
     ),
     **dict.fromkeys(
-        (aten.cat.default, aten.slice.Tensor, aten.select.int, aten.constant_pad_nd.default), ANY
+        (aten.cat.default, aten.slice.Tensor, aten.select.int, aten.constant_pad_nd.default), MOVED
     ),
     **dict.fromkeys(
-        (aten.detach.default, aten.flip.default, aten.repeat.default, aten._to_copy.default), ANY
+        (aten.detach.default, aten.flip.default, aten.repeat.default, aten._to_copy.default), MOVED
     ),
     # values from nothing
-    **dict.fromkeys((aten.scalar_tensor.default, aten.full.default, aten.full_like.default), ANY),
-    **dict.fromkeys((aten.zeros.default, aten.ones.default), ANY),
+    **dict.fromkeys((aten.scalar_tensor.default, aten.full.default, aten.full_like.default), MOVED),
+    **dict.fromkeys((aten.zeros.default, aten.ones.default), MOVED),
     **dict.fromkeys((aten.arange.default, aten.arange.start, aten.arange.start_step), NUMBERS),
 }
 
@@ -84,25 +92,10 @@ _COMPARISONS = frozenset(
         *(aten.clamp.default, aten.clamp_min.default, aten.clamp_max.default),
     }
 )
-_FUNCTIONS = frozenset(
-    {
-        *(aten.exp.default, aten.log.default, aten.erf.default, aten.tanh.default),
-        *(aten.sin.default, aten.cos.default, aten.sigmoid.default, aten.silu.default),
-        aten.pow.Tensor_Tensor,
-    }
-)
-_REDUCTIONS = frozenset(
-    {
-        *(aten.sum.dim_IntList, aten.sum.default, aten.mean.dim, aten.mean.default),
-        *(aten.amax.default, aten.amin.default),
-        *(aten.any.default, aten.any.dim, aten.all.default, aten.all.dim),
-    }
-)
 
-# Elements above which eager is faster: one scalar library call for each, one accumulator without
-# vectors, one copy that eager makes with wider moves.
+# Elements above which eager is faster: one scalar library call for each, one copy that eager makes
+# on several threads.
 MAX_FUNCTION = 1024
-MAX_REDUCTION = 4096
 MAX_CAT = 16384
 
 
@@ -125,7 +118,7 @@ def explain_refusal(node: fx.Node) -> str | None:
 
 def _explain_details(node: fx.Node, operands: list[torch.Tensor], where: str) -> str | None:
     result = node.meta["val"]
-    if result.dtype not in ANY:
+    if result.dtype not in MOVED:
         return f"{node.target}{where} makes {_names({result.dtype})}"
     if (
         node.target is aten._to_copy.default
@@ -142,14 +135,14 @@ def _explain_details(node: fx.Node, operands: list[torch.Tensor], where: str) ->
 
 
 def _explain_size(node: fx.Node, operands: list[torch.Tensor], where: str) -> str | None:
-    count = max([node.meta["val"].numel(), *(operand.numel() for operand in operands)])
-    for targets, limit, what in (
-        (_FUNCTIONS, MAX_FUNCTION, "scalar calls"),
-        (_REDUCTIONS, MAX_REDUCTION, "elements to reduce"),
-        (frozenset({aten.cat.default}), MAX_CAT, "elements to move"),
-    ):
-        if node.target in targets and count > limit:
-            return f"{node.target}{where} has {count} {what}, eager is faster above {limit}"
+    result = node.meta["val"]
+    count = max([result.numel(), *(operand.numel() for operand in operands)])
+    if node.target in _FUNCTIONS and result.dtype is torch.float64 and count > MAX_FUNCTION:
+        return (
+            f"{node.target}{where} has {count} scalar calls, eager is faster above {MAX_FUNCTION}"
+        )
+    if node.target is aten.cat.default and count > MAX_CAT:
+        return f"{node.target}{where} has {count} elements to move, eager is faster above {MAX_CAT}"
     return None
 
 

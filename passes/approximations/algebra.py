@@ -1,4 +1,7 @@
-"""Arithmetic on f32 and i32 vectors that reads as formulas: every operator builds an op."""
+"""Arithmetic on vectors of floats and integers that reads as formulas: every operator builds an op.
+
+Floats are f32 or f64, the integers that hold their bits i32 or i64.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,14 @@ from mlir_npu.dialect.bindings import arith, ir, math, vector
 
 @dataclass(frozen=True)
 class Real:
-    """A vector of f32."""
+    """A vector of f32 or f64."""
 
     value: ir.Value
 
     def constant(self, number: float) -> Real:
         """A vector of the same width, all `number`."""
         type_ = ir.VectorType(self.value.type)
-        attribute = ir.FloatAttr.get(ir.F32Type.get(), number)
+        attribute = ir.FloatAttr.get(type_.element_type, number)
         splat = ir.DenseElementsAttr.get_splat(type_, attribute)
         return Real(arith.ConstantOp(type_, splat).result)
 
@@ -62,19 +65,33 @@ class Real:
         return Real(math.CopySignOp(self.value, other.value).result)
 
     def bits(self) -> Whole:
-        type_ = ir.VectorType.get(ir.VectorType(self.value.type).shape, _i32())
+        width = ir.VectorType(self.value.type).element_type.width
+        type_ = _with_element(self.value, ir.IntegerType.get_signless(width))
         return Whole(arith.BitcastOp(type_, self.value).result)
+
+    def truncated(self) -> Real:
+        """Without the digits behind the point."""
+        return Real(math.TruncOp(self.value).result)
+
+    def widened(self) -> Real:
+        """f32 as f64."""
+        return Real(arith.ExtFOp(_with_element(self.value, ir.F64Type.get()), self.value).result)
+
+    def narrowed(self) -> Real:
+        """f64 as the nearest f32."""
+        return Real(arith.TruncFOp(_with_element(self.value, ir.F32Type.get()), self.value).result)
 
 
 @dataclass(frozen=True)
 class Whole:
-    """A vector of i32."""
+    """A vector of i32 or i64."""
 
     value: ir.Value
 
     def _constant(self, number: int) -> ir.Value:
         type_ = ir.VectorType(self.value.type)
-        splat = ir.DenseElementsAttr.get_splat(type_, ir.IntegerAttr.get(_i32(), number))
+        attribute = ir.IntegerAttr.get(type_.element_type, number)
+        splat = ir.DenseElementsAttr.get_splat(type_, attribute)
         return arith.ConstantOp(type_, splat).result
 
     def _other(self, other: Whole | int) -> ir.Value:
@@ -94,15 +111,22 @@ class Whole:
         return Whole(arith.ShRSIOp(self.value, self._constant(count)).result)
 
     def as_real(self) -> Real:
-        """The f32 with these bits."""
+        """The float with these bits."""
         return Real(arith.BitcastOp(self._real_type(), self.value).result)
 
     def to_real(self) -> Real:
-        """The f32 nearest to this number."""
+        """The float of this width that is nearest to this number."""
         return Real(arith.SIToFPOp(self._real_type(), self.value).result)
 
+    def __and__(self, mask: int) -> Whole:
+        return Whole(arith.AndIOp(self.value, self._constant(mask)).result)
+
+    def equals(self, other: int) -> Mask:
+        return Mask(arith.CmpIOp(arith.CmpIPredicate.eq, self.value, self._constant(other)).result)
+
     def _real_type(self) -> ir.VectorType:
-        return ir.VectorType.get(ir.VectorType(self.value.type).shape, ir.F32Type.get())
+        wide = ir.VectorType(self.value.type).element_type.width == 64
+        return _with_element(self.value, ir.F64Type.get() if wide else ir.F32Type.get())
 
 
 @dataclass(frozen=True)
@@ -114,6 +138,23 @@ class Mask:
     def choose(self, then: Real, otherwise: Real) -> Real:
         return Real(arith.SelectOp(self.value, then.value, otherwise.value).result)
 
+    def __and__(self, other: Mask) -> Mask:
+        return Mask(arith.AndIOp(self.value, other.value).result)
+
+    def __or__(self, other: Mask) -> Mask:
+        return Mask(arith.OrIOp(self.value, other.value).result)
+
+    def negated(self) -> Mask:
+        type_ = ir.VectorType(self.value.type)
+        true = ir.DenseElementsAttr.get_splat(type_, ir.BoolAttr.get(True))
+        return Mask(arith.XOrIOp(self.value, arith.ConstantOp(type_, true).result).result)
+
+    def any(self) -> ir.Value:
+        """Whether one of them is true, as one bit."""
+        bit = ir.IntegerType.get_signless(1)
+        kind = ir.Attribute.parse("#vector.kind<or>")
+        return vector.ReductionOp(bit, kind, self.value).result
+
 
 def polynomial(x: Real, coefficients: Sequence[float]) -> Real:
     """Horner's rule, the highest power's coefficient first."""
@@ -123,5 +164,5 @@ def polynomial(x: Real, coefficients: Sequence[float]) -> Real:
     return total
 
 
-def _i32() -> ir.Type:
-    return ir.IntegerType.get_signless(32)
+def _with_element(value: ir.Value, element: ir.Type) -> ir.VectorType:
+    return ir.VectorType.get(ir.VectorType(value.type).shape, element)

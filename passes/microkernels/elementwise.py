@@ -30,8 +30,11 @@ def emit_eltwise(op: ir.Operation, unit: VectorUnit) -> None:
 
 
 def emit_fill(op: ir.Operation, unit: VectorUnit) -> None:
-    target = op.operands[0]
-    value = op.attributes["value"]
+    fill_buffer(op.operands[0], op.attributes["value"], unit)
+
+
+def fill_buffer(target: ir.Value, value: ir.Attribute, unit: VectorUnit) -> None:
+    """Store `value` everywhere in `target`."""
     dims = [Dim(e, (s,)) for e, s in zip(shape_of(target), strides_of(target), strict=True)]
     operand = operand_of(target, strides_of(target))
     cells = Elementwise((), (0,), lambda _, width: [splat_constant(value, width)])

@@ -31,7 +31,18 @@ from mlir_npu.passes.microkernels.nest import (
 )
 from mlir_npu.passes.microkernels.region import splat_constant, vector_type
 
-# What a partial result starts from.
+# What a partial result starts from; for integers a function of their bits.
+INTEGER_IDENTITIES = {
+    "arith.addi": lambda bits: 0,
+    "arith.muli": lambda bits: 1,
+    "arith.ori": lambda bits: 0,
+    "arith.xori": lambda bits: 0,
+    "arith.andi": lambda bits: -1,
+    "arith.maxsi": lambda bits: -(1 << bits - 1),
+    "arith.minsi": lambda bits: (1 << bits - 1) - 1,
+    "arith.maxui": lambda bits: 0,
+    "arith.minui": lambda bits: -1,
+}
 IDENTITIES = {
     "arith.addf": 0.0,
     "arith.mulf": 1.0,
@@ -44,7 +55,8 @@ IDENTITIES = {
 
 @dataclass(frozen=True)
 class Horizontal:
-    """`pixels` and `outer` reduction loops outermost first; `lanes` is the contiguous reduction."""
+    """`pixels` and `outer` reduction loops outermost first; `lanes` is the contiguous reduction,
+    `element` the type that it accumulates in."""
 
     operands: tuple[Operand, ...]
     pixels: tuple[Dim, ...]
@@ -53,6 +65,7 @@ class Horizontal:
     combine: Combine
     combiner: str
     cells: Cells
+    element: ir.Type
 
 
 def combiner_of(block: ir.Block) -> str | None:
@@ -63,7 +76,7 @@ def combiner_of(block: ir.Block) -> str | None:
     if len(uses) != 1 or len(terminator.operands) != 1:
         return None
     last = uses[0].owner.operation
-    if last.name not in IDENTITIES or terminator.operands[0].owner != last:
+    if last.name not in IDENTITIES | INTEGER_IDENTITIES or terminator.operands[0].owner != last:
         return None
     return last.name
 
@@ -74,8 +87,7 @@ def emit_horizontal(nest: Horizontal, unit: VectorUnit) -> None:
 
 
 def _emit_pixel(nest: Horizontal, cursor: Cursor, unit: VectorUnit) -> None:
-    element = nest.operands[0].element
-    identity = ir.FloatAttr.get(element, IDENTITIES[nest.combiner])
+    identity = identity_of(nest.combiner, nest.element)
     count = min(TILE_VECTORS, max(1, nest.lanes.extent // unit.lanes))
     width = min(unit.lanes, vector_pieces(nest.lanes.extent, unit.lanes)[0])
     partial = [splat_constant(identity, width) for _ in range(count)]
@@ -87,6 +99,13 @@ def _emit_pixel(nest: Horizontal, cursor: Cursor, unit: VectorUnit) -> None:
     tile = Tile(nest.operands, nest.lanes.strides, cursor)
     value = _apply(nest.combiner, nest.cells.start(tile, cell), total)
     nest.cells.finish(tile.at(cursor), cell, value)
+
+
+def identity_of(combiner: str, element: ir.Type) -> ir.Attribute:
+    if combiner in IDENTITIES:
+        return ir.FloatAttr.get(element, IDENTITIES[combiner])
+    bits = ir.IntegerType(element).width
+    return ir.IntegerAttr.get(element, INTEGER_IDENTITIES[combiner](bits))
 
 
 def _outer(

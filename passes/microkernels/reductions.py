@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.analysis.loop_nest import Dim, merge, order_by_stride, unit_dim
 from mlir_npu.passes.analysis.register_tile import VectorUnit
@@ -11,7 +13,7 @@ from mlir_npu.passes.microkernels.binding import BoundGroup, bind_group, operand
 from mlir_npu.passes.microkernels.buffers import NotLinearError, Operand, mapped_operand
 from mlir_npu.passes.microkernels.elementwise import loop_extents
 from mlir_npu.passes.microkernels.horizontal import Horizontal, combiner_of, emit_horizontal
-from mlir_npu.passes.microkernels.lanewise import Lanewise, emit_lanewise
+from mlir_npu.passes.microkernels.lanewise import Cells, Combine, Lanewise, emit_lanewise
 from mlir_npu.passes.microkernels.nest import Lane, Tile
 
 
@@ -24,27 +26,45 @@ def emit_reduce(group: AccumulatorGroup, unit: VectorUnit) -> None:
         inputs = [tile.load(i, lane.offsets[i], lane.width) for i in range(count)]
         return apply_region(block, [*inputs, value], lane.width)[0]
 
-    pixels = merge(order_by_stride(bound.dims(parallel), len(bound.operands) - 1))
-    taps = merge(order_by_stride(bound.dims(reduction), 0))
+    emit_reduction(
+        bound.operands,
+        bound.dims(parallel),
+        bound.dims(reduction),
+        block,
+        combine,
+        bound.accumulation,
+        unit,
+    )
+
+
+def emit_reduction(
+    operands: Sequence[Operand],
+    parallel: Sequence[Dim],
+    reduced: Sequence[Dim],
+    block: ir.Block,
+    combine: Combine,
+    cells: Cells,
+    unit: VectorUnit,
+) -> None:
+    """Accumulate over the loops `reduced`, for every iteration of the loops `parallel`.
+
+    The inputs come first among `operands`; `combine` emits `block` on a vector of them.
+    """
+    operands = tuple(operands)
+    inputs = len(block.arguments) - 1
+    pixels = merge(order_by_stride(parallel, len(operands) - 1))
+    taps = merge(order_by_stride(reduced, 0))
     combiner = combiner_of(block)
-    if combiner and taps and _is_contiguous(taps[-1], count) and not _has_lanes(pixels, count):
+    if combiner and taps and _is_contiguous(taps[-1], inputs) and not _has_lanes(pixels, inputs):
         *outer, lanes = taps
-        emit_horizontal(
-            Horizontal(
-                bound.operands,
-                tuple(pixels),
-                tuple(outer),
-                lanes,
-                combine,
-                combiner,
-                bound.accumulation,
-            ),
-            unit,
+        element = block.arguments[inputs].type
+        nest = Horizontal(
+            operands, tuple(pixels), tuple(outer), lanes, combine, combiner, cells, element
         )
+        emit_horizontal(nest, unit)
         return
-    *pixels, lanes = pixels or [unit_dim(len(bound.operands))]
-    nest = Lanewise(bound.operands, tuple(pixels), lanes, bound.accumulation, tuple(taps), combine)
-    emit_lanewise(nest, unit)
+    *pixels, lanes = pixels or [unit_dim(len(operands))]
+    emit_lanewise(Lanewise(operands, tuple(pixels), lanes, cells, tuple(taps), combine), unit)
 
 
 def _bind(group: AccumulatorGroup) -> tuple[BoundGroup, list[int], list[int]]:

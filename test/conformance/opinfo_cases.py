@@ -75,6 +75,13 @@ class Sample:
         ]
         return Sample(tuple(leaves), self.spec, self.process)
 
+    def mapped(self, function: Callable[[torch.Tensor], torch.Tensor]) -> Sample:
+        """The same with `function` of every tensor."""
+        leaves = [
+            function(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in self.leaves
+        ]
+        return Sample(tuple(leaves), self.spec, self.process)
+
     def in_double(self) -> Sample:
         """The same in float64 and complex128."""
         return Sample(tuple(map(_in_double, self.leaves)), self.spec, self.process)

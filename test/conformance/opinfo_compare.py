@@ -29,14 +29,15 @@ class Run:
     gradients: tuple[torch.Tensor | None, ...] = ()
 
 
-def difference(actual: Run, expected: Run, values: bool = True) -> str | None:
-    """The first difference in words, None if there is none. values: compare elements of results."""
+def difference(actual: Run, expected: Run, values: bool = True, strides: bool = True) -> str | None:
+    """The first difference in words, None if there is none. values: compare elements; strides:
+    compare those of results."""
     ours, our_spec = pytree.tree_flatten(actual.result)
     theirs, their_spec = pytree.tree_flatten(expected.result)
     if our_spec != their_spec:
         return f"result is {our_spec}, not {their_spec}"
     for index, (a, e) in enumerate(zip(ours, theirs)):
-        if found := _leaf(a, e, values):
+        if found := _leaf(a, e, values, strides):
             return f"result {index}: {found}"
     for index, (a, e) in enumerate(zip(actual.inputs, expected.inputs)):
         if found := _tensor(a, e, values):
@@ -45,6 +46,14 @@ def difference(actual: Run, expected: Run, values: bool = True) -> str | None:
         if found := _leaf(a, e, values):
             return f"gradient {index}: {found}"
     return _sharing((*actual.inputs, *ours), (*expected.inputs, *theirs))
+
+
+def has_layout_of(actual: Run, traced: Any) -> bool:
+    """Whether results have the strides of the fake tensors that tracing made for them."""
+    pairs = zip(pytree.tree_leaves(actual.result), pytree.tree_leaves(traced), strict=True)
+    return all(
+        _steps(ours) == _steps(fake) for ours, fake in pairs if isinstance(fake, torch.Tensor)
+    )
 
 
 def as_exact(actual: Run, eager: Run, exact: Run) -> bool:
@@ -70,21 +79,24 @@ def _about_as_close(actual: torch.Tensor, eager: torch.Tensor, exact: torch.Tens
     return not len(ours) or bool(ours.max() <= 4 * theirs.max() + absolute)
 
 
-def _leaf(actual: Any, expected: Any, values: bool) -> str | None:
+def _leaf(actual: Any, expected: Any, values: bool, strides: bool = True) -> str | None:
     if isinstance(expected, torch.Tensor) and isinstance(actual, torch.Tensor):
-        return _tensor(actual, expected, values)
+        return _tensor(actual, expected, values, strides)
     if type(actual) is not type(expected):
         return f"is a {type(actual).__name__}, not a {type(expected).__name__}"
     same = actual == expected or actual != actual and expected != expected
     return None if same or not values else f"is {actual}, not {expected}"
 
 
-def _tensor(actual: torch.Tensor, expected: torch.Tensor, values: bool) -> str | None:
+def _tensor(
+    actual: torch.Tensor, expected: torch.Tensor, values: bool, strides: bool = True
+) -> str | None:
     for what in ("dtype", "shape", "layout", "requires_grad"):
         ours, theirs = getattr(actual, what), getattr(expected, what)
         if ours != theirs:
             return f"{what} is {ours}, not {theirs}"
-    if expected.layout is torch.strided and _steps(actual) != _steps(expected):
+    strides = strides and expected.layout is torch.strided
+    if strides and _steps(actual) != _steps(expected):
         return f"strides are {actual.stride()}, not {expected.stride()} (shape {expected.shape})"
     return _values(actual.detach(), expected.detach()) if values else None
 

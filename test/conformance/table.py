@@ -31,8 +31,9 @@ share memory or are the same object, what happened to the inputs, and gradients.
 
 METHOD = """
 * *Samples*: calls that eager can make. *Passed*: same as eager. *Listed*: PyTorch's own
-  `backend="aot_eager"` differs from eager on them too; the operators are listed below, and one that
-  works again fails the run. *Failed*: all others.
+  `backend="aot_eager"` differs from eager on them too, or its tracing promises other strides than
+  its kernels give; the operators are listed below, and one that works again fails the run.
+  *Failed*: all others.
 * *Uncaptured*: of those that passed, the ones that Dynamo leaves to eager as a whole.
 * Samples are tiny, so with default options nearly all work stays on the host. The suites named npu
   give every supported node to the NPU path (`min_region_macs=0`) and leave out samples without one.
@@ -109,7 +110,7 @@ def _upstream(results: dict[str, dict[str, dict]]) -> str:
                 suites.setdefault((name, reason), []).append(suite)
     if not suites:
         return ""
-    lines = [_row(("operator", "suites", "what aot_eager does")), _row(["---"] * 3)]
+    lines = [_row(("operator", "suites", "what PyTorch does")), _row(["---"] * 3)]
     lines += [
         _row((f"`{name}`", ", ".join(where), reason))
         for (name, reason), where in sorted(suites.items())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from opinfo_compare import Run, as_exact, difference
+from opinfo_compare import Run, as_exact, difference, has_layout_of
 
 BASE = torch.arange(6.0).reshape(2, 3)
 
@@ -43,6 +43,14 @@ def test_results_differ(actual: object, expected: object, words: str) -> None:
 def test_strides_of_unit_dimensions_mean_nothing() -> None:
     assert difference(run(BASE.as_strided((1, 3), (7, 1))), run(BASE[:1])) is None
     assert "strides" in difference(run(BASE.as_strided((2, 2), (1, 3))), run(BASE[:, :2]))
+
+
+def test_strides_may_be_left_out() -> None:
+    transposed = BASE.t().contiguous().t()
+    assert difference(run(transposed), run(BASE), strides=False) is None
+    assert "values" in difference(run(transposed + 1), run(BASE), strides=False)
+    assert has_layout_of(run(transposed), transposed + 1)
+    assert not has_layout_of(run(transposed), BASE)
 
 
 def test_values_of_undefined_results_are_not_compared() -> None:

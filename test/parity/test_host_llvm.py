@@ -19,6 +19,7 @@ from mlir_npu.options import Options
 aten = torch.ops.aten
 INF, NAN = float("inf"), float("nan")
 FLOATS = (torch.float32, torch.float64)
+HALVES = (torch.bfloat16, torch.float16)
 INTEGERS = (torch.int32, torch.int64)
 SPECIAL_FLOATS = (
     0.0,
@@ -58,7 +59,9 @@ UNARY = {
     "rsqrt": torch.rsqrt,
     "reciprocal": torch.reciprocal,
     "exp": torch.exp,
+    "expm1": torch.expm1,
     "log": torch.log,
+    "log1p": torch.log1p,
     "erf": torch.erf,
     "sin": torch.sin,
     "cos": torch.cos,
@@ -70,6 +73,9 @@ UNARY = {
     "round": torch.round,
     "relu": torch.relu,
     "silu": F.silu,
+    "softplus": F.softplus,
+    "mish": F.mish,
+    "elu": F.elu,
     "hardswish": F.hardswish,
     "hardsigmoid": F.hardsigmoid,
     "hardtanh": F.hardtanh,
@@ -79,7 +85,9 @@ UNARY = {
     "clamp_min": lambda x: x.clamp_min(0.1),
     "clamp_max": lambda x: x.clamp_max(0.1),
     "add 0.1": lambda x: x + 0.1,
+    "sub 0.1": lambda x: x - 0.1,
     "0.1 - x": lambda x: 0.1 - x,
+    "0.1 * x": lambda x: 0.1 * x,
     "x / 3": lambda x: x / 3,
     "3 / x": lambda x: 3 / x,
     "x ** 2": lambda x: x**2,
@@ -89,6 +97,7 @@ UNARY = {
     "x ** -1": lambda x: x**-1,
     "x ** -2": lambda x: x**-2,
     "square": torch.square,
+    "not": torch.logical_not,
     "isnan": torch.isnan,
     "isinf": torch.isinf,
     "isfinite": torch.isfinite,
@@ -115,6 +124,11 @@ BINARY = {
     "gt": torch.gt,
     "ge": torch.ge,
     "where": lambda x, y: torch.where(x < y, x, y),
+    "logical and": torch.logical_and,
+    "logical or": torch.logical_or,
+    "logical xor": torch.logical_xor,
+    "lerp": lambda x, y: torch.lerp(x, y, 0.3),
+    "addcmul": lambda x, y: torch.addcmul(x, y, y, value=0.5),
 }
 INTEGER_UNARY = {
     "abs": torch.abs,
@@ -136,7 +150,10 @@ INTEGER_UNARY = {
 }
 INTEGER_BINARY = {
     name: BINARY[name]
-    for name in ("add", "sub", "mul", "eq", "ne", "lt", "le", "gt", "ge", "where")
+    for name in (
+        *("add", "sub", "mul", "eq", "ne", "lt", "le", "gt", "ge", "where"),
+        *("logical and", "logical or", "logical xor"),
+    )
 } | {
     "and": torch.bitwise_and,
     "or": torch.bitwise_or,
@@ -197,6 +214,9 @@ FLOAT_REDUCTIONS = REDUCTIONS | {
     "softmax": lambda x: torch.softmax(x, -1),
     "log_softmax": lambda x: torch.log_softmax(x, 1),
     "layer_norm": lambda x: F.layer_norm(x, (4,)),
+    "group_norm": lambda x: F.group_norm(x, 3),
+    "logsumexp": lambda x: x.logsumexp(1),
+    "std": lambda x: x.std(2),
     "mse": lambda x: F.mse_loss(x, x.flip(0)),
 }
 
@@ -251,10 +271,51 @@ def test_binary_floats(dtype):
     assert_matches(BINARY, *pairs(SPECIAL_FLOATS, dtype))
 
 
+@pytest.mark.parametrize("dtype", HALVES)
+def test_unary_halves(dtype):
+    # eager's erf of halves is 2 % off near 0
+    calls = {name: call for name, call in UNARY.items() if name != "erf"}
+    assert_matches(calls, torch.tensor(SPECIAL_FLOATS, dtype=dtype), ulps=1)
+    assert_matches(calls, torch.linspace(-20, 20, 1001).to(dtype), ulps=1)
+    assert_matches({"erf": torch.erf}, torch.linspace(0.1, 5, 101).to(dtype), ulps=1)
+    assert_matches({"1.7": lambda x: x**1.7}, torch.linspace(0.1, 5, 101).to(dtype), ulps=1)
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *HALVES])
+@pytest.mark.parametrize("approximate", ["none", "tanh"])
+def test_gelu(approximate, dtype):
+    """1 + erf(x) cancels below 0, in eager as here: what is left of it is relative to 1."""
+    x = torch.linspace(-20, 20, 1001).to(dtype)
+    (actual,) = compile_host(lambda x: F.gelu(x, approximate=approximate), x)(x)
+    eps = torch.finfo(dtype).eps
+    expected = F.gelu(x, approximate=approximate)
+    torch.testing.assert_close(actual, expected, rtol=2 * eps, atol=8 * eps)
+    ends = torch.tensor([0.0, -0.0, 1e4, -1e4, NAN], dtype=dtype)
+    assert_matches({"gelu": lambda x: F.gelu(x, approximate=approximate)}, ends)
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+def test_binary_halves(dtype):
+    assert_matches(BINARY, *pairs(SPECIAL_FLOATS, dtype), ulps=1)
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+def test_halves_are_added_up_in_single_precision(dtype):
+    """Thousands of small addends: a sum in halves would stop growing."""
+    assert_matches(FLOAT_REDUCTIONS, torch.rand(2, 3, 4, dtype=dtype), ulps=2)
+    calls = {n: FLOAT_REDUCTIONS[n] for n in ("sum", "sum dim", "mean", "var dim", "softmax")}
+    assert_matches(calls, torch.rand(16, 300, 20).to(dtype), ulps=2)
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_power_and_scaled_sum(dtype):
     finite = [v for v in SPECIAL_FLOATS if abs(v) < 1e5]
-    calls = {"pow": torch.pow, "alpha": lambda x, y: torch.add(x, y, alpha=3)}
+    calls = {
+        "1.7": lambda x, y: x**1.7,
+        "5": lambda x, y: x**5,
+        "pow": torch.pow,
+        "alpha": lambda x, y: torch.add(x, y, alpha=3),
+    }
     assert_matches(calls, *pairs(finite, dtype), ulps=16)
 
 
@@ -272,7 +333,7 @@ def test_booleans():
     assert_matches(BOOLEAN, *pairs((False, True), torch.bool))
 
 
-@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS])
+@pytest.mark.parametrize("dtype", [*FLOATS, *HALVES, *INTEGERS])
 def test_movement(dtype):
     assert_matches(MOVEMENT, torch.arange(24).view(2, 3, 4).to(dtype))
 
@@ -334,9 +395,7 @@ def test_backward_of_bounded_activations():
 @pytest.mark.parametrize(
     ("call", "tensors", "limit"),
     [
-        (torch.sum, [torch.ones(4096)], 4096),
-        (lambda x: x.amax(1), [torch.ones(2, 2048)], 4096),
-        (torch.exp, [torch.ones(1024)], 1024),
+        (torch.exp, [torch.ones(1024, dtype=torch.float64)], 1024),
         (lambda x: torch.cat([x, x]), [torch.ones(8192)], 16384),
     ],
 )
@@ -352,13 +411,13 @@ def test_what_eager_does_faster_runs_there(call, tensors, limit):
     [
         (torch.mm, [torch.ones(2, 2)] * 2, "aten.mm.default is not in the list"),
         (torch.fmod, [torch.ones(2)] * 2, "aten.fmod.Tensor is not in the list"),
-        (lambda x: x + 1, [torch.ones(2, dtype=torch.float16)], "not verified for float16"),
+        (lambda x: x + 1, [torch.ones(2, dtype=torch.int8)], "not verified for int8"),
         (lambda x: x // 2, [torch.ones(2, dtype=torch.int64)], "not in the list"),
         (lambda x: x.to(torch.int64), [torch.ones(2)], "converts floats to int64"),
         (lambda x: x > 0.5, [torch.ones(2, dtype=torch.int32)], "integers with the float 0.5"),
         (torch.add, [torch.ones(2), torch.ones(2, dtype=torch.int64)], "mixes float32, int64"),
         (lambda x, i: x[i], [torch.ones(2), torch.tensor([5])], "aten.index.Tensor"),
-        (torch.log1p, [torch.ones(2)], "aten.log1p.default is not in the list"),
+        (torch.atan, [torch.ones(2)], "aten.atan.default is not in the list"),
         (lambda x: x, [torch.ones(2)], "computes no tensor"),
     ],
 )
@@ -379,3 +438,73 @@ def test_strided_inputs_and_outputs():
     for actual, expected in zip(compiled(x, y), (x + y, (x * y).t()), strict=True):
         assert torch.equal(actual, expected)
         assert actual.stride() == expected.stride()
+
+
+LAYOUTS = {
+    "transposed": lambda x: x.transpose(0, 2),
+    "channels last": lambda x: x.permute(0, 2, 1).contiguous().permute(0, 2, 1),
+    "every other": lambda x: x[:, ::2],
+    "expanded": lambda x: x[:, :1].expand(x.shape),
+    "offset": lambda x: x[1:, 1:, 1:],
+    "one column": lambda x: x[:, :, :1],
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts(layout, dtype):
+    """Chains, reductions and masks where lanes are strided, repeated or too few for a vector."""
+    x = (torch.randn(5, 13, 37) * 8).to(dtype)
+    calls = {
+        "chain": lambda x, y: (x + y) * x - 3,
+        "mask": lambda x, y: torch.where((x < y) & (y > 0), x, y),
+        "sum": lambda x, y: (x * y).sum(0),
+        "amax": lambda x, y: x.amax(1),
+        "sums": lambda x, y: (x - y).sum((1, 2)),
+    }
+    if dtype.is_floating_point:
+        calls["softmax"] = lambda x, y: torch.softmax(x, 1)
+        calls["norm"] = lambda x, y: F.layer_norm(x, x.shape[2:]) * y
+    x = LAYOUTS[layout](x)
+    y = LAYOUTS[layout]((torch.randn(5, 13, 37) * 8).to(dtype))
+    compiled = compile_host(lambda *xs: tuple(call(*xs) for call in calls.values()), x, y)
+    for name, actual, call in zip(calls, compiled(x, y), calls.values(), strict=True):
+        expected = call(x, y)
+        assert actual.stride() == expected.stride(), name
+        tolerance = 2e-2 if dtype is torch.bfloat16 else 1e-5
+        torch.testing.assert_close(actual, expected, rtol=tolerance, atol=10 * tolerance)
+
+
+@pytest.mark.parametrize("length", [1, 7, 16, 17, 63, 64, 65, 100, 129, 1000, 4099])
+def test_every_element_of_odd_lengths(length):
+    """Whole vectors, what is left over, and tiles that reach over the end."""
+    x = torch.arange(3 * length, dtype=torch.float32).view(3, length) % 1021
+    calls = {
+        "chain": lambda x: x * 2 + 1,
+        "sum": lambda x: x.sum(1),
+        "columns": lambda x: x.sum(0),
+        "all": lambda x: x.sum(),
+        "amax": lambda x: x.amax(0),
+        "centred": lambda x: x - x.amin(1, keepdim=True),
+        "any": lambda x: (x > 1000).any(1),
+    }
+    compiled = compile_host(lambda x: tuple(call(x) for call in calls.values()), x)
+    for name, actual, call in zip(calls, compiled(x), calls.values(), strict=True):
+        assert torch.equal(actual, call(x)), name
+
+
+@pytest.mark.parametrize("shape", [(100_003,), (65536,), (7, 20_011), (20_011, 7), (9000, 70)])
+def test_long_reductions(shape):
+    """They are taken in parts, of which the last may be smaller. Whole numbers add up exactly."""
+    x = torch.randint(-8, 9, shape).float()
+    calls = {"sum": torch.sum, "amax": lambda x: x.amax(0), "columns": lambda x: x.sum(0)}
+    assert_matches(calls, x, ulps=0)
+    assert_matches(calls, x.long(), ulps=0)
+    assert_matches({"any": torch.any, "all": torch.all}, x > 7)
+
+
+def test_long_sums_lose_no_digits():
+    x = torch.rand(1 << 20) + 0.5
+    compiled = compile_host(lambda x: (x.sum(), x.view(-1, 4).sum(0)), x)
+    for actual, exact in zip(compiled(x), (x.double().sum(), x.double().view(-1, 4).sum(0))):
+        torch.testing.assert_close(actual.double(), exact, rtol=1e-6, atol=0)
