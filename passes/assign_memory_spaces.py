@@ -4,7 +4,8 @@ Each linalg op of a kernel gets buffers of its own memory space, allocated next 
 copied in before their first use, a tile that a reduction accumulates lives in acc, and the last
 value of every tile is copied out at the end of the block that produced it. A copy out of acc passes
 through sram. What only moves data from dram to dram stays as it is and becomes DMA in insert-dma:
-copies, transpositions, pads (a filled buffer with a copy into its interior).
+copies, transpositions, pads (a filled buffer with a copy into its interior). So does the
+transposition of a result that is on chip: its target is in dram.
 
 Before:
     linalg.fill outs(%out_tile);  linalg.generic {conv} ins(%x_tile, %w_tile) outs(%out_tile)
@@ -23,7 +24,13 @@ from mlir_npu.dialect.attributes import ACC, DRAM, SRAM, space_of, with_space
 from mlir_npu.dialect.bindings import ir, memref
 from mlir_npu.passes.kernels.pads import is_pad_fill
 from mlir_npu.passes.kernels.prerequisites import require_buffers
-from mlir_npu.passes.kernels.structured import is_linalg, not_staged, output_count, reduction_loops
+from mlir_npu.passes.kernels.structured import (
+    TRANSPOSE,
+    is_linalg,
+    not_staged,
+    output_count,
+    reduction_loops,
+)
 from mlir_npu.passes.kernels.walk import (
     definition,
     entry,
@@ -58,13 +65,15 @@ class _Stager:
         for op in [child.operation for child in self.block.operations]:
             if op.name in LOOPS:
                 _Stager(op.regions[0].blocks[0], self.onchip).run()
+            elif op.name == TRANSPOSE and op.operands[0] in self.onchip:
+                self._store_transposed(op)
             elif is_linalg(op) and not self._only_moves(op):
                 self._stage(op)
         self._copy_out()
 
     def _only_moves(self, op: ir.Operation) -> bool:
-        if op.name == "linalg.transpose":
-            return all(_in_dram(value) and value not in self.onchip for value in op.operands)
+        if op.name == TRANSPOSE:
+            return all(_in_dram(value) for value in op.operands)
         return is_pad_fill(op)
 
     def _stage(self, op: ir.Operation) -> None:
@@ -109,12 +118,22 @@ class _Stager:
         for view in self.written:
             if _is_temporary(view):
                 continue
-            buffer = self.onchip[view]
-            if space_of(buffer.type) == ACC:
-                drained = _allocate(view, SRAM, end)
-                _copy(buffer, drained, end)
-                buffer = drained
-            _copy(buffer, view, end)
+            _copy(self._drained(view, end), view, end)
+
+    def _store_transposed(self, transpose: ir.Operation) -> None:
+        """Nothing but `transpose` reads its source, which stays on chip."""
+        view = transpose.operands[0]
+        transpose.operands[0] = self._drained(view, transpose)
+        self.written.remove(view)
+
+    def _drained(self, view: ir.Value, before: ir.Operation) -> ir.Value:
+        """The buffer in sram with what is held for `view`."""
+        buffer = self.onchip[view]
+        if space_of(buffer.type) != ACC:
+            return buffer
+        drained = _allocate(view, SRAM, before)
+        _copy(buffer, drained, before)
+        return drained
 
 
 def _in_dram(value: ir.Value) -> bool:

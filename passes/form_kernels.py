@@ -1,10 +1,12 @@
 """Give every computation of a region a private function of its own, a kernel.
 
 A kernel holds one root operation, the pad of its image, the tensor it starts from, and the
-elementwise generic that ends it, if nothing else uses what lies between. `npu.kernel` says its
-kind: conv2d, grouped_conv2d, depthwise_conv2d, matmul, pool2d, reduce, eltwise, or copy for what
-only moves elements. Arguments and results are tensors; scalars are made inside. What remains is
-calls, reshapes that move nothing, and dense constants.
+elementwise generic that ends it, if nothing else uses what lies between; besides that the
+transposes of its operands and of its result, which become a part of the moves of tiles. Where sram
+is a cache and many kernels read the same transposed operand, the transpose is a kernel of its own.
+`npu.kernel` says its kind: conv2d, grouped_conv2d, depthwise_conv2d, matmul, pool2d, reduce,
+eltwise, or copy for what only moves elements. Arguments and results are tensors; scalars are made
+inside. What remains is calls, reshapes that move nothing, and dense constants.
 
 Before:
     %p = tensor.pad %x low[0, 1, 1, 0] high[0, 1, 1, 0] {%zero}
@@ -21,6 +23,7 @@ After:
 from collections import Counter
 
 from mlir_npu.dialect.bindings import ir, linalg
+from mlir_npu.dialect.target import target_of
 from mlir_npu.passes.registry import NoOptions, register_pass
 from mlir_npu.passes.rewriting.functions import region_functions
 from mlir_npu.passes.rewriting.generalize import generalize
@@ -28,6 +31,7 @@ from mlir_npu.passes.rewriting.generics import build_generic
 from mlir_npu.passes.rewriting.kernel_groups import Group, epilogues, group_of, needs_kernel
 from mlir_npu.passes.rewriting.moves import write_parts
 from mlir_npu.passes.rewriting.outlining import outline
+from mlir_npu.passes.rewriting.transposed_edges import Edges, expose_transposes, find_edges
 from mlir_npu.passes.rewriting.transposes import coalesce_transposes, transposes_to_views
 from mlir_npu.passes.rewriting.values import (
     before,
@@ -41,6 +45,8 @@ from mlir_npu.passes.rewriting.values import (
 from mlir_npu.passes.rewriting.views import VIEWS
 
 PAD = "tensor.pad"
+# Kernels that may read one transposed operand, each by moves of its own, where sram is a cache.
+READERS_IN_CACHE = 2
 # Their second operand is the tensor that they write into.
 _WRITES_INTO = ("tensor.insert_slice", "tensor.insert")
 _STAYS = (*VIEWS, "func.return", "func.call", "arith.constant")
@@ -52,7 +58,9 @@ def form_kernels(module: ir.Operation, options: NoOptions) -> None:
     for function in region_functions(module):
         block = function.regions[0].blocks[0]
         _normalize(block)
-        _outline_all(module, function, names)
+        edges = find_edges(block, READERS_IN_CACHE if target_of(module).cached else None)
+        coalesce_transposes(block, besides=edges)
+        _outline_all(module, function, edges, names)
         erase_unused(block)
 
 
@@ -77,13 +85,14 @@ class _Names:
 
 def _normalize(block: ir.Block) -> None:
     transposes_to_views(block)
-    coalesce_transposes(block)
     for view in list(block.operations):
         op = view.operation
         if op.name == "linalg.fill" and needs_kernel(op):
             _fill_to_generic(op)
         else:
             generalize(op)
+    expose_transposes(block)
+    erase_unused(block)
 
 
 def _fill_to_generic(op: ir.Operation) -> None:
@@ -96,16 +105,16 @@ def _fill_to_generic(op: ir.Operation) -> None:
     replace(op, list(filled.results))
 
 
-def _outline_all(module: ir.Operation, function: ir.Operation, names: _Names) -> None:
+def _outline_all(module: ir.Operation, function: ir.Operation, edges: Edges, names: _Names) -> None:
     block = function.regions[0].blocks[0]
     ends = epilogues(block)
     ended = set(ends.values())
-    roots = [op for op in _candidates(block) if op not in ended and op.name != PAD]
-    groups = [group_of(root, ends.get(root)) for root in roots]
+    candidates = [op for op in _candidates(block) if op not in ended and op not in edges]
+    groups = [group_of(op, ends.get(op), edges) for op in candidates if op.name != PAD]
     _outline_groups(module, groups, names)
     erase_unused(block)
     # Pads that some other operation than the root of a window reads.
-    _outline_groups(module, [group_of(pad, None) for pad in _candidates(block)], names)
+    _outline_groups(module, [group_of(pad, None, edges) for pad in _candidates(block)], names)
 
 
 def _candidates(block: ir.Block) -> list[ir.Operation]:

@@ -1,9 +1,10 @@
-"""Turn every copy between memories into a DMA and a wait; fold pads into the moves that read them.
+"""Turn every copy between memories into a DMA and a wait; fold pads and transposes into moves.
 
 The moves are serial: each is waited for at once. A transposition becomes a move with a permutation.
 A padded buffer never exists: each copy of a tile of it becomes a `dma_start` whose source is the
 valid part of the tile, whose `low` says where that part lands, and whose `pad_value` fills the
-rest. Source and landing are clamped with affine.min/max only along padded dimensions. Copies out of
+rest. Source and landing are clamped with affine.min/max only along padded dimensions. Nor does a
+transposed one: moves of its tiles go to or from the other side of the transposition. Copies out of
 acc stay, convert-linalg-to-npu makes drains of them.
 
 Before:
@@ -17,12 +18,16 @@ After:
       %t = "npu.dma_start"(%valid, %tile, %c0, %low, %c1, %c0) {pad_value = 0.0, permutation = ...}
       "npu.dma_wait"(%t) }
 """
+
 from mlir_npu.dialect.attributes import ACC, space_of
-from mlir_npu.dialect.bindings import arith, ir, memref
+from mlir_npu.dialect.bindings import arith, ir
 from mlir_npu.dialect.movement import DmaStartOp, DmaWaitOp
-from mlir_npu.passes.kernels.clamp import Box, clamp_box, unwrap_subviews
+from mlir_npu.passes.kernels.clamp import clamp_box, unwrap_subviews
 from mlir_npu.passes.kernels.pads import Pad, pad_of
 from mlir_npu.passes.kernels.prerequisites import require_buffers
+from mlir_npu.passes.kernels.structured import TRANSPOSE
+from mlir_npu.passes.kernels.transposed_moves import fold_transpose
+from mlir_npu.passes.kernels.views import box_of, subviews
 from mlir_npu.passes.kernels.walk import definition, functions, integers, nested, users
 from mlir_npu.passes.registry import NoOptions, fail, register_pass
 
@@ -39,9 +44,11 @@ def insert_dma(module: ir.Operation, options: NoOptions) -> None:
         for copy in nested(function, "memref.copy"):
             if space_of(copy.operands[0].type) != ACC:
                 _replace_copy(copy)
-        for transpose in nested(function, "linalg.transpose"):
-            _move(*transpose.operands, before=transpose, order=integers(transpose, "permutation"))
-            transpose.erase()
+        for transpose in nested(function, TRANSPOSE):
+            if not fold_transpose(transpose):
+                order = integers(transpose, "permutation")
+                _move(*transpose.operands, before=transpose, order=order)
+                transpose.erase()
 
 
 def _replace_copy(copy: ir.Operation) -> None:
@@ -73,7 +80,7 @@ def _replace_pad(pad: Pad) -> None:
 
 
 def _fold_into_readers(pad: Pad) -> None:
-    for view in [pad.buffer, *_views(pad.buffer)]:
+    for view in [pad.buffer, *subviews(pad.buffer)]:
         if view == pad.copy.operands[1]:
             continue
         for reader in users(view):
@@ -83,17 +90,8 @@ def _fold_into_readers(pad: Pad) -> None:
                 fail(reader, f"'{reader.name}' uses a padded buffer; only copies of its tiles may")
 
 
-def _views(buffer: ir.Value) -> list[ir.Value]:
-    """All subviews of a buffer, nearest first."""
-    found = []
-    for user in users(buffer):
-        if user.name == "memref.subview":
-            found += [user.results[0], *_views(user.results[0])]
-    return found
-
-
 def _erase_views(buffer: ir.Value) -> None:
-    for view in reversed(_views(buffer)):
+    for view in reversed(subviews(buffer)):
         definition(view).erase()
 
 
@@ -106,7 +104,7 @@ def _read_padded(pad: Pad, reader: ir.Operation) -> None:
             fail(reader, f"a tile of a padded buffer must be a dense box of it, got {tile.type}")
         image, padded = pad.source.type.shape, pad.buffer.type.shape
         box = clamp_box(origin, tile.type.shape, pad.low, image, padded)
-        source = _subview(pad.source, box)
+        source = box_of(pad.source, box.starts, box.sizes)
         low = [_index(offset) for offset in box.low]
     _move(source, target, reader, low=low, pad_value=pad.value)
     reader.erase()
@@ -116,21 +114,3 @@ def _index(value: int | ir.Value) -> ir.Value:
     if isinstance(value, int):
         return arith.ConstantOp(ir.IndexType.get(), value).result
     return value
-
-
-def _subview(source: ir.Value, box: Box) -> ir.Value:
-    """The box of `source`, with a type that is as static as its extents."""
-    dynamic = ir.ShapedType.get_dynamic_size()
-    sizes = [size if isinstance(size, int) else dynamic for size in box.sizes]
-    starts = [start if isinstance(start, int) else dynamic for start in box.starts]
-    strides, offset = source.type.get_strides_and_offset()
-    if offset != dynamic and dynamic not in strides and dynamic not in starts:
-        offset += sum(start * stride for start, stride in zip(starts, strides))
-    else:
-        offset = dynamic
-    layout = ir.StridedLayoutAttr.get(offset, strides)
-    type_ = ir.MemRefType.get(
-        sizes, source.type.element_type, layout=layout, memory_space=source.type.memory_space
-    )
-    values = [[v for v in group if not isinstance(v, int)] for group in (box.starts, box.sizes)]
-    return memref.SubViewOp(type_, source, *values, [], starts, sizes, [1] * len(sizes)).result

@@ -29,6 +29,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "options": tables.options,
     "support": tables.support,
     "edge-target": tables.edge_target,
+    "networks-missing": networks.missing,
     "networks-tolerance": networks.tolerance,
     "networks-inference": networks.inference,
     "networks-training": networks.training,

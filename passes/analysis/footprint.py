@@ -5,6 +5,7 @@ extent of an operand along one of its dimensions is a linear form of the loops, 
 t needs `1 + sum(coefficient * (t - 1))` elements there: for a convolution input this is the halo
 formula `(out - 1) * stride + (k - 1) * dilation + 1`.
 """
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -40,7 +41,8 @@ class Access:
 
     `image`, if it is read through a pad: per dimension, how many padded elements come before its
     data, and the extent of the data. `moved`: it is in dram too; what stays on chip is never moved.
-    `extents`: of the operand, with its padding; None if all of it is indexed.
+    `extents`: of the operand, with its padding; None if all of it is indexed. `order`: dimension
+    order[i] of the operand is the i-th in dram, None if all are in order.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Access:
     image: tuple[tuple[int, int], ...] | None = None
     moved: bool = True
     extents: tuple[int, ...] | None = None
+    order: tuple[int, ...] | None = None
 
     @property
     def padded(self) -> bool:

@@ -3,6 +3,7 @@
 The same rules as `move_shape`, for all tiles of an operand at once, and what `split-dma` does by
 them: a move of too many dimensions becomes a loop over moves, a long one is shared by channels.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ import numpy as np
 from mlir_npu.dialect.target import Dma
 from mlir_npu.passes.analysis.footprint import Access, KernelShape
 from mlir_npu.passes.analysis.move_shape import worth_sharing
+from mlir_npu.passes.analysis.permutation import inverse, permuted
 from mlir_npu.passes.analysis.tile_grid import dim_extents, elements
 
 FIXED = 1 << 20  # so many moves stand for a dimension that cannot be split: never the cheapest
@@ -96,7 +98,7 @@ def _dims(shape: KernelShape, access: Access, tiles: np.ndarray) -> list[_Dim]:
     reach = [int(extent[0]) for extent in dim_extents(access, np.array([shape.extents]))]
     extents = access.extents or tuple(reach)
     image = access.image or tuple((0, extent) for extent in extents)
-    dram_strides = _strides([extent for _, extent in image])
+    dram_strides = _dram_strides([extent for _, extent in image], access.order)
     chip_strides = _strides(held)
     found = []
     for dim, (low, data) in enumerate(image):
@@ -105,6 +107,11 @@ def _dims(shape: KernelShape, access: Access, tiles: np.ndarray) -> list[_Dim]:
         moved = np.minimum(held[dim] - low, data) if padded else held[dim]
         found.append(_Dim(moved, split & padded, dram_strides[dim], chip_strides[dim], padded))
     return found
+
+
+def _dram_strides(extents: Sequence[int], order: Sequence[int] | None) -> Sequence[int]:
+    order = order or range(len(extents))
+    return permuted(_strides(permuted(extents, order)), inverse(order))
 
 
 def _strides(extents: Sequence) -> list:

@@ -2,8 +2,10 @@
 
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.analysis.footprint import Access, Compute, KernelShape, Loop
+from mlir_npu.passes.analysis.permutation import inverse
 from mlir_npu.passes.analysis.winograd_shape import winograd_shape
 from mlir_npu.passes.kernels.structured import (
+    TRANSPOSE,
     WINOGRAD,
     KernelOps,
     kernel_ops,
@@ -25,6 +27,7 @@ MATRIX_OPS = {
     "matmul": ((3,), (1, 2), (2,), ()),
     WINOGRAD: ((11,), (5, 6), (2, 4, 6), ()),
 }
+_MOVES = ("tensor.pad", TRANSPOSE)
 WINDOWS = (
     "linalg.pooling_nhwc_max",
     "linalg.pooling_nhwc_sum",
@@ -57,7 +60,7 @@ def describe(kernel: ir.Operation, lanes: int) -> KernelShape | None:
         )
         for i, (extent, reduction) in enumerate(loops)
     )
-    accesses = () if ops.last.name == "linalg.transpose" else _accesses(ops, chain, loop_of)
+    accesses = () if ops.last.name == TRANSPOSE else _accesses(ops, chain, loop_of)
     shape = KernelShape(
         described,
         accesses,
@@ -139,13 +142,13 @@ def _accesses(ops: KernelOps, chain, loop_of) -> tuple[Access, ...]:
             if made_by(value, chain) or not isinstance(value.type, ir.ShapedType):
                 continue
             dims = _kernel_dims(map_, loop_of[op])
-            source = definition(value)
-            image = None
-            if source is not None and source.name == "tensor.pad":
-                image = tuple(zip(integers(source, "static_low"), shape_of(source.operands[0])))
-            key = (names[value], dims)
-            found[key] = Access(
-                names[value], dims, _bytes(value), image=image, extents=tuple(shape_of(value))
+            found[(names[value], dims)] = Access(
+                names[value],
+                dims,
+                _bytes(value),
+                image=_image(value),
+                extents=tuple(shape_of(value)),
+                order=_loaded_order(value),
             )
         for result, map_ in zip(op.results, maps(op)[inputs:]):
             dims = _kernel_dims(map_, loop_of[op])
@@ -155,10 +158,34 @@ def _accesses(ops: KernelOps, chain, loop_of) -> tuple[Access, ...]:
                 found[("acc", name)] = Access(held, dims, _bytes(result), "acc", moved=False)
             if op == ops.last or not reduction_loops(op):
                 is_last = op == ops.last
+                stored = is_last and ops.store is not None
                 found[("out", name, result.result_number)] = Access(
-                    name, dims, _bytes(result), written=is_last, moved=is_last
+                    name,
+                    dims,
+                    _bytes(result),
+                    written=is_last,
+                    moved=is_last,
+                    order=integers(ops.store, "permutation") if stored else None,
                 )
     return tuple(found.values())
+
+
+def _image(value: ir.Value) -> tuple[tuple[int, int], ...] | None:
+    """Per dimension of a padded operand: elements before its data, and extent of the data."""
+    pad = definition(value)
+    if pad is None or pad.name != "tensor.pad":
+        return None
+    return tuple(zip(integers(pad, "static_low"), shape_of(pad.operands[0])))
+
+
+def _loaded_order(value: ir.Value) -> tuple[int, ...] | None:
+    """The order of the dimensions of an operand in dram; None for its own."""
+    source = definition(value)
+    if source is not None and source.name == "tensor.pad":
+        source = definition(source.operands[0])
+    if source is None or source.name != TRANSPOSE:
+        return None
+    return inverse(integers(source, "permutation"))
 
 
 def _value_names(chain) -> dict[ir.Value, str]:
@@ -166,8 +193,8 @@ def _value_names(chain) -> dict[ir.Value, str]:
     for op in chain:
         for value in op.operands:
             source = value
-            while definition(source) is not None and definition(source).name == "tensor.pad":
-                source = definition(source).operands[0]
+            while (moved := definition(source)) is not None and moved.name in _MOVES:
+                source = moved.operands[0]
             if isinstance(source.owner, ir.Block):
                 names[value] = f"argument {source.arg_number}"
             else:

@@ -8,6 +8,7 @@ from mlir_npu.dialect.bindings import ir, linalg
 from mlir_npu.passes.kernels.walk import definition, entry, string, terminator
 
 WINOGRAD = "winograd_conv2d"
+TRANSPOSE = "linalg.transpose"
 # Operands that are no data of a tile: the window of a pool, the matrices of a transform.
 NOT_STAGED = {
     "linalg.pooling_nhwc_max": (1,),
@@ -18,11 +19,16 @@ NOT_STAGED = {
 
 @dataclass(frozen=True)
 class KernelOps:
-    """The linalg operations of a kernel: fills of accumulators, the root, what follows it."""
+    """The linalg operations of a kernel: fills of accumulators, the root, what follows it.
+
+    Transposes of operands and results are not among them: they are a part of moves. `store`: that
+    of the result, or None.
+    """
 
     fills: tuple[ir.Operation, ...]
     root: ir.Operation
     epilogue: tuple[ir.Operation, ...]
+    store: ir.Operation | None = None
 
     @property
     def last(self) -> ir.Operation:
@@ -40,15 +46,26 @@ def not_staged(op: ir.Operation) -> tuple[int, ...]:
 
 def kernel_ops(kernel: ir.Operation) -> KernelOps | None:
     """The operations of a kernel, None when it only moves data (slices, concatenations, pads)."""
-    structured = [op.operation for op in entry(kernel).operations if is_linalg(op.operation)]
+    structured = computed_ops([op.operation for op in entry(kernel).operations])
     returned = [definition(value) for value in terminator(entry(kernel)).operands]
-    if not structured or any(op is None or op != structured[-1] for op in returned):
+    if not structured or not returned:
+        return None
+    store = returned[0] if returned[0] not in structured else None
+    if store is not None and store.name == TRANSPOSE:
+        returned[0] = definition(store.operands[0])
+    if any(op is None or op != structured[-1] for op in returned):
         return None
     rest = [op for op in structured if op.name != "linalg.fill"]
     if not rest:
-        return KernelOps((), structured[-1], ())
+        return KernelOps((), structured[-1], (), store)
     fills = tuple(op for op in structured if op.name == "linalg.fill")
-    return KernelOps(fills, rest[0], tuple(rest[1:]))
+    return KernelOps(fills, rest[0], tuple(rest[1:]), store)
+
+
+def computed_ops(operations) -> list[ir.Operation]:
+    """The linalg operations that run on tiles: transposes only where there is nothing else."""
+    structured = [op for op in operations if is_linalg(op)]
+    return [op for op in structured if op.name != TRANSPOSE] or structured
 
 
 def maps(op: ir.Operation) -> list[ir.AffineMap]:

@@ -1,4 +1,4 @@
-"""Views of dense buffers with fewer dimensions."""
+"""Views of buffers: with fewer dimensions, of boxes, and all that there are."""
 
 from __future__ import annotations
 
@@ -6,6 +6,49 @@ from collections.abc import Sequence
 from math import prod
 
 from mlir_npu.dialect.bindings import ir, memref
+from mlir_npu.passes.kernels.walk import definition, integers, users
+
+
+def subviews(buffer: ir.Value) -> list[ir.Value]:
+    """All subviews of a buffer, nearest first."""
+    found = []
+    for user in users(buffer):
+        if user.name == "memref.subview":
+            found += [user.results[0], *subviews(user.results[0])]
+    return found
+
+
+def extents_of(view: ir.Value) -> list[int | ir.Value]:
+    """The extents of a buffer; those that its type does not say are operands of its subview."""
+    dynamic = ir.ShapedType.get_dynamic_size()
+    made_by = definition(view)
+    if made_by is None or made_by.name != "memref.subview":
+        return list(view.type.shape)
+    offsets, values = integers(made_by, "static_offsets"), list(made_by.operands)[1:]
+    sizes = iter(values[offsets.count(dynamic) :])
+    return [next(sizes) if n == dynamic else n for n in integers(made_by, "static_sizes")]
+
+
+def box_of(
+    source: ir.Value, starts: Sequence[int | ir.Value], sizes: Sequence[int | ir.Value]
+) -> ir.Value:
+    """The box of `source` at `starts`, with a type that is as static as its extents."""
+    dynamic = ir.ShapedType.get_dynamic_size()
+    static_sizes = [size if isinstance(size, int) else dynamic for size in sizes]
+    static_starts = [start if isinstance(start, int) else dynamic for start in starts]
+    strides, offset = source.type.get_strides_and_offset()
+    if offset != dynamic and dynamic not in strides and dynamic not in static_starts:
+        offset += sum(start * stride for start, stride in zip(static_starts, strides))
+    else:
+        offset = dynamic
+    layout = ir.StridedLayoutAttr.get(offset, strides)
+    type_ = ir.MemRefType.get(
+        static_sizes, source.type.element_type, layout=layout, memory_space=source.type.memory_space
+    )
+    values = [[v for v in group if not isinstance(v, int)] for group in (starts, sizes)]
+    return memref.SubViewOp(
+        type_, source, *values, [], static_starts, static_sizes, [1] * len(sizes)
+    ).result
 
 
 def collapsed(value: ir.Value, groups: Sequence[Sequence[int]]) -> ir.Value:

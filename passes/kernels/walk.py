@@ -101,7 +101,7 @@ def argument_attributes(function: ir.Operation) -> list[dict[str, ir.Attribute]]
 def _argument_dictionaries(function: ir.Operation) -> list[ir.Attribute]:
     if "arg_attrs" in function.attributes:
         return list(ir.ArrayAttr(function.attributes["arg_attrs"]))
-    return [ir.DictAttr.get({})] * len(entry(function).arguments)
+    return [ir.DictAttr.get({}, function.context)] * len(entry(function).arguments)
 
 
 def set_argument_attributes(function: ir.Operation, attributes) -> None:

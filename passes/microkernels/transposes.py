@@ -1,109 +1,244 @@
 """Copies whose source and target are contiguous along different dimensions.
 
-Square blocks are loaded along the source, transposed in registers by rounds of exchanging halves,
-and stored along the target. What does not fill a block is copied element by element.
+Blocks are loaded along the source, transposed in registers, and stored along the target. Blocks
+that do not divide an extent overlap: the last one ends with it, and copies some elements again. A
+few elements side by side, such as the colours of pixels, are interleaved or taken apart instead.
+
+    for outer dims: for rows by block: for columns by block:
+        vectors = load block along the columns (of the source)
+        vectors = transpose(vectors)
+        store vectors along the rows (of the target)
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from mlir_npu.dialect.bindings import ir, vector
+from mlir_npu.dialect.bindings import arith, ir, scf, vector
 from mlir_npu.passes.analysis.loop_nest import Dim, merge, order_by_stride
 from mlir_npu.passes.analysis.register_tile import VectorUnit
 from mlir_npu.passes.microkernels.buffers import Operand
 from mlir_npu.passes.microkernels.elementwise import emit_over_output
+from mlir_npu.passes.microkernels.emit import Offset, index_constant, loop
 from mlir_npu.passes.microkernels.lanes import load_lanes, store_lanes
 from mlir_npu.passes.microkernels.lanewise import Elementwise
-from mlir_npu.passes.microkernels.nest import Cursor, for_each, start_of
+from mlir_npu.passes.microkernels.nest import Cursor, advance, extent_of, for_each, start_of
 
 SOURCE, TARGET = 0, 1
-# Bigger blocks need more registers than they save shuffles.
-LARGEST_BLOCK = 8
+# Side of the squares that are transposed in registers: bigger ones take more exchanges an element.
+SQUARE = 8
+# A block is as wide as a cache line, so that lines are read and written whole.
+LARGEST_BLOCK = 16
+# Fewer elements side by side than this are interleaved.
+SMALLEST_SQUARE = 4
+# Elements of a group of lanes that instructions exchange within: 128 bits of f32.
+GROUP = 4
 
 
 def is_transposed(dims: Sequence[Dim]) -> bool:
-    """Whether blocks pay: static extents, and both sides contiguous along different dimensions."""
-    if any(d.symbol is not None for d in dims):
+    """Whether both sides are contiguous, along different dimensions that are wide enough."""
+    merged = merge(dims)
+    rows, columns = _unit(merged, TARGET), _unit(merged, SOURCE)
+    if rows is None or columns is None or rows == columns:
         return False
-    found = [_unit(merge(dims), side) for side in (SOURCE, TARGET)]
-    return None not in found and found[0] != found[1] and min(d.extent for d in found) >= 4
+    narrow = [d for d in (rows, columns) if d.symbol is None and d.extent < SMALLEST_SQUARE]
+    return not narrow or _is_interleaved(rows, columns)
 
 
 def emit_transposed(operands: Sequence[Operand], dims: Sequence[Dim], unit: VectorUnit) -> None:
     merged = merge(order_by_stride(dims, TARGET))
     rows, columns = _unit(merged, TARGET), _unit(merged, SOURCE)
     outer = [d for d in merged if d not in (rows, columns)]
-    block = _power_of_two(min(LARGEST_BLOCK, unit.lanes, rows.extent, columns.extent))
+    emit = _interleave if _is_interleaved(rows, columns) else _emit_plane
+    _where_wide(
+        [rows, columns],
+        lambda: for_each(
+            outer, start_of(operands), lambda c: emit(operands, rows, columns, c, unit)
+        ),
+        lambda: emit_over_output(operands, merged, _COPY, unit),
+    )
 
-    def plane(cursor: Cursor) -> None:
-        _emit_plane(operands, rows, columns, block, cursor)
 
-    for_each(outer, start_of(operands), plane)
-    for main, rest in ((rows, columns), (columns, rows)):
-        _emit_rest(operands, outer, main, rest, block, unit, whole=main is rows)
+_COPY = Elementwise((0,), (1,), lambda inputs, _: inputs)
+
+
+def _where_wide(
+    dims: Sequence[Dim], emit: Callable[[], None], otherwise: Callable[[], None]
+) -> None:
+    """`emit`, where extents that are only known at run time are those of a block at least."""
+    wide = None
+    for dim in (d for d in dims if d.symbol is not None):
+        enough = arith.CmpIOp(
+            arith.CmpIPredicate.uge, extent_of(dim).materialise(), index_constant(SQUARE)
+        ).result
+        wide = enough if wide is None else arith.AndIOp(wide, enough).result
+    if wide is None:
+        emit()
+        return
+    branch = scf.IfOp(wide, has_else=True)
+    for block, body in ((branch.then_block, emit), (branch.else_block, otherwise)):
+        with ir.InsertionPoint(block):
+            body()
+            scf.YieldOp([])
 
 
 def _emit_plane(
-    operands: Sequence[Operand], rows: Dim, columns: Dim, block: int, cursor: Cursor
+    operands: Sequence[Operand], rows: Dim, columns: Dim, cursor: Cursor, unit: VectorUnit
 ) -> None:
-    row_blocks, column_blocks = (
-        Dim(d.extent // block, tuple(s * block for s in d.strides)) for d in (rows, columns)
-    )
+    # The inner loop goes along the side whose lines are farther apart.
+    row_first = columns.strides[TARGET] <= rows.strides[SOURCE]
+    first, second = (rows, columns) if row_first else (columns, rows)
 
-    def emit_block(at: Cursor) -> None:
-        values = [
-            load_lanes(operands[SOURCE], at[SOURCE] + r * rows.strides[SOURCE], 1, block)
-            for r in range(block)
-        ]
-        for c, value in enumerate(transpose(values)):
-            store_lanes(value, operands[TARGET], at[TARGET] + c * columns.strides[TARGET], 1)
+    def line(at: Cursor, size: int) -> None:
+        def block(corner: Cursor, other: int) -> None:
+            height, width = (size, other) if row_first else (other, size)
+            _emit_block(operands, rows, columns, height, width, corner, unit)
 
-    for_each([row_blocks, column_blocks], cursor, emit_block)
+        _for_blocks(second, at, block)
+
+    _for_blocks(first, cursor, line)
 
 
-def _emit_rest(
+def _emit_block(
     operands: Sequence[Operand],
-    outer: list[Dim],
-    main: Dim,
-    rest: Dim,
-    block: int,
+    rows: Dim,
+    columns: Dim,
+    height: int,
+    width: int,
+    at: Cursor,
     unit: VectorUnit,
-    *,
-    whole: bool,
 ) -> None:
-    """The strip of `rest` that fills no block, over all of `main` or only its full blocks."""
-    left = rest.extent % block
-    if left == 0:
-        return
-    skipped = rest.extent - left
-    shifted = [
-        Operand(o.flat, o.start + skipped * s, o.strides, o.element)
-        for o, s in zip(operands, rest.strides, strict=True)
+    square = min(height, width, SQUARE, _power_of_two(unit.lanes))
+    for r in range(0, height, square):
+        for c in range(0, width, square):
+            corner = advance(advance(at, rows, r), columns, c)
+            _emit_square(operands, rows, columns, square, corner)
+
+
+def _emit_square(
+    operands: Sequence[Operand], rows: Dim, columns: Dim, square: int, at: Cursor
+) -> None:
+    values = [
+        load_lanes(operands[SOURCE], at[SOURCE] + r * rows.strides[SOURCE], 1, square)
+        for r in range(square)
     ]
-    extent = main.extent if whole else main.extent - main.extent % block
-    dims = [*outer, Dim(extent, main.strides), Dim(left, rest.strides)]
-    emit_over_output(shifted, dims, Elementwise((0,), (1,), lambda inputs, _: inputs), unit)
+    for c, value in enumerate(transpose(values)):
+        store_lanes(value, operands[TARGET], at[TARGET] + c * columns.strides[TARGET], 1)
+
+
+def _for_blocks(dim: Dim, cursor: Cursor, body: Callable[[Cursor, int], None]) -> None:
+    """`body(cursor, size)` for blocks along `dim`; the last one ends where `dim` does."""
+    if dim.symbol is not None:
+        _for_blocks_of_any_number(dim, cursor, body)
+        return
+    size = min(LARGEST_BLOCK, _power_of_two(dim.extent))
+    rest = dim.extent % size
+
+    def iteration(counter: Offset, _: list[ir.Value]) -> list[ir.Value]:
+        body(advance(cursor, dim, counter), size)
+        return []
+
+    loop(0, dim.extent - rest, size, iteration)
+    if rest:
+        last = min(size, max(SMALLEST_SQUARE, 2 * _power_of_two(rest - 1) if rest > 1 else 1))
+        body(advance(cursor, dim, dim.extent - last), last)
+
+
+def _for_blocks_of_any_number(
+    dim: Dim, cursor: Cursor, body: Callable[[Cursor, int], None]
+) -> None:
+    extent = extent_of(dim)
+
+    def iteration(counter: Offset, _: list[ir.Value]) -> list[ir.Value]:
+        last = (extent + -SQUARE).materialise()
+        first = Offset(arith.MinUIOp(counter.materialise(), last).result)
+        body(advance(cursor, dim, first), SQUARE)
+        return []
+
+    loop(0, extent, SQUARE, iteration)
+
+
+def _is_interleaved(rows: Dim, columns: Dim) -> bool:
+    """Whether one side has few elements side by side and is dense, and the other is contiguous."""
+    few, stride = min(
+        (rows, columns.strides[TARGET]), (columns, rows.strides[SOURCE]), key=lambda d: d[0].extent
+    )
+    static = rows.symbol is None and columns.symbol is None
+    return static and few.extent < SMALLEST_SQUARE and stride == few.extent
+
+
+def _interleave(
+    operands: Sequence[Operand], rows: Dim, columns: Dim, cursor: Cursor, unit: VectorUnit
+) -> None:
+    """Vectors of several rows to the same elements one by one, or the reverse."""
+    apart = columns.extent < rows.extent
+    few, many = (columns, rows) if apart else (rows, columns)
+    count, planes = few.extent, TARGET if apart else SOURCE
+
+    def emit_block(at: Cursor, size: int) -> None:
+        steps = [few.strides[side] if side == planes else size for side in (SOURCE, TARGET)]
+        values = [
+            load_lanes(operands[SOURCE], at[SOURCE] + n * steps[SOURCE], 1, size)
+            for n in range(count)
+        ]
+        for n in range(count):
+            if apart:
+                picked = [lane * count + n for lane in range(size)]
+            else:
+                picked = [(e % count) * size + e // count for e in range(n * size, (n + 1) * size)]
+            place = at[TARGET] + n * steps[TARGET]
+            store_lanes(_pick(values, picked), operands[TARGET], place, 1)
+
+    _for_blocks(many, cursor, emit_block)
+
+
+def _pick(values: Sequence[ir.Value], picked: Sequence[int]) -> ir.Value:
+    """The elements `picked` of all `values` one after the other."""
+    size = ir.VectorType(values[0].type).shape[0]
+    result = _shuffle(values[0], values[1], [p if p < 2 * size else 0 for p in picked])
+    for number in range(2, len(values)):
+        mask = [
+            size + p - number * size if number * size <= p < (number + 1) * size else lane
+            for lane, p in enumerate(picked)
+        ]
+        result = _shuffle(result, values[number], mask)
+    return result
 
 
 def transpose(values: Sequence[ir.Value]) -> list[ir.Value]:
-    """Transpose n vectors of n lanes, n a power of two: exchange halves, then quarters, ..."""
-    rows, distance = list(values), len(values) // 2
-    while distance:
-        for r in range(len(rows)):
-            if r & distance:
-                continue
-            rows[r], rows[r + distance] = _exchange(rows[r], rows[r + distance], distance)
-        distance //= 2
+    """Transpose n vectors of n lanes, n a power of two.
+
+    First within groups of lanes, by interleaving the low and the high halves of the groups of two
+    vectors, then groups as a whole, by taking the even and the odd ones of two vectors.
+    """
+    rows, size = list(values), len(values)
+    group = min(GROUP, size)
+    inner = [1 << bit for bit in reversed(range(group.bit_length() - 1))]
+    outer = [1 << bit for bit in range(group.bit_length() - 1, size.bit_length() - 1)]
+    for distance, mask in (*((d, _halves) for d in inner), *((d, _alternating) for d in outer)):
+        low, high = mask(size, group)
+        for r in range(size):
+            if not r & distance:
+                a, b = rows[r], rows[r + distance]
+                rows[r], rows[r + distance] = _shuffle(a, b, low), _shuffle(a, b, high)
     return rows
 
 
-def _exchange(upper: ir.Value, lower: ir.Value, distance: int) -> tuple[ir.Value, ir.Value]:
-    """Trade lanes of `lower` without the `distance` bit for lanes of `upper` with it."""
-    width = ir.VectorType(upper.type).shape[0]
-    first = [lane if not lane & distance else width + lane - distance for lane in range(width)]
-    second = [lane + distance if not lane & distance else width + lane for lane in range(width)]
-    return _shuffle(upper, lower, first), _shuffle(upper, lower, second)
+def _halves(size: int, group: int) -> tuple[list[int], list[int]]:
+    """Masks that interleave the low, and the high halves of the groups of two vectors."""
+    low = [
+        first + lane + side
+        for first in range(0, size, group)
+        for lane in range(group // 2)
+        for side in (0, size)
+    ]
+    return low, [lane + group // 2 for lane in low]
+
+
+def _alternating(size: int, group: int) -> tuple[list[int], list[int]]:
+    """Masks that take the even, and the odd groups of two vectors."""
+    low = [first + lane for first in range(0, 2 * size, 2 * group) for lane in range(group)]
+    return low, [lane + group for lane in low]
 
 
 def _shuffle(a: ir.Value, b: ir.Value, mask: list[int]) -> ir.Value:

@@ -12,6 +12,7 @@ from mlir_npu.passes.rewriting.generics import Generic, has_plain_body
 from mlir_npu.passes.rewriting.moves import read_pad
 from mlir_npu.passes.rewriting.outlining import scalar_producers
 from mlir_npu.passes.rewriting.packing import OP
+from mlir_npu.passes.rewriting.transposed_edges import Edges
 from mlir_npu.passes.rewriting.values import defined_by, fill_scalar
 
 _NAMED = {
@@ -22,9 +23,7 @@ _NAMED = {
     "linalg.copy": "copy",
 }
 # Kinds whose image may be read through a pad, which becomes part of the move of a tile.
-_WINDOWED = frozenset(
-    {"conv2d", "winograd_conv2d", "grouped_conv2d", "depthwise_conv2d", "pool2d"}
-)
+_WINDOWED = frozenset({"conv2d", "winograd_conv2d", "grouped_conv2d", "depthwise_conv2d", "pool2d"})
 
 
 @dataclass(frozen=True)
@@ -82,8 +81,8 @@ def _root_of(generic: Generic) -> ir.Operation | None:
     return found
 
 
-def group_of(root: ir.Operation, epilogue: ir.Operation | None) -> Group:
-    """`root` with the pad of its image, what it starts from, and its epilogue.
+def group_of(root: ir.Operation, epilogue: ir.Operation | None, edges: Edges) -> Group:
+    """`root` with the pad of its image, what it starts from, its epilogue, and transposes.
 
     Fails with a diagnostic if no kernel can hold `root`.
     """
@@ -91,10 +90,20 @@ def group_of(root: ir.Operation, epilogue: ir.Operation | None) -> Group:
     if kind is None:
         fail(root, f"'{root.name}' has no kernel form; run this operation on the host (host_ops)")
     ops = [root] if epilogue is None else [root, epilogue]
-    inits = [op for each in ops for op in _destinations(each)]
     pads = [pad for pad in (_pad_of(root),) if pad is not None and kind in _WINDOWED]
-    chain = list(dict.fromkeys([*pads, *inits, *ops]))
+    loads = [op for op in _producers([*pads, *ops]) if op in edges.loads]
+    if (store := edges.store_of(ops[-1])) is not None:
+        ops.append(store)
+    moved = [op for load in loads for op in (*_destinations(load), load)]
+    inits = [op for each in ops for op in _destinations(each)]
+    chain = list(dict.fromkeys([*moved, *pads, *inits, *ops]))
     return Group(kind, (*scalar_producers(chain), *chain))
+
+
+def _producers(ops: list[ir.Operation]) -> list[ir.Operation]:
+    """What makes the operands of `ops`."""
+    found = (definition(value) for op in ops for value in op.operands)
+    return [op for op in dict.fromkeys(found) if op is not None]
 
 
 def _destinations(op: ir.Operation) -> list[ir.Operation]:

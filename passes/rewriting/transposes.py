@@ -1,6 +1,6 @@
 """Transposes that compose with each other, cancel, and become views where no element moves."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from mlir_npu.dialect.bindings import ir, linalg
 from mlir_npu.passes.analysis.permutation import (
@@ -89,9 +89,11 @@ def transposes_to_views(block: ir.Block) -> None:
         replace(op, [view])
 
 
-def coalesce_transposes(block: ir.Block) -> None:
+def coalesce_transposes(block: ir.Block, besides: Container[ir.Operation]) -> None:
     """Give every transpose the fewest dimensions that move its elements, between two views."""
     for op in _transposes(block):
+        if op in besides:
+            continue
         source, permutation = op.operands[0], permutation_of(op)
         extents, fewer = coalesce(shape_of(source), permutation)
         if len(fewer) == len(permutation):

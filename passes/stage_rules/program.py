@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.dialect.target import target_of
 from mlir_npu.passes.choose_tiles import SCHEDULE, is_untiled
-from mlir_npu.passes.kernels.structured import is_linalg, loop_extents, reduction_loops
+from mlir_npu.passes.kernels.structured import computed_ops, loop_extents, reduction_loops
 from mlir_npu.passes.kernels.walk import (
     KERNEL,
     called,
@@ -63,7 +63,7 @@ def kernels_are_scheduled(module: ir.Operation) -> Iterator[Violation]:
 def ops_have_the_extents_of_their_tile(module: ir.Operation) -> Iterator[Violation]:
     for kernel in kernels(module):
         tile = [int(size) for size in ir.DictAttr(kernel.attributes[SCHEDULE])["tile"]]
-        computed = [op for op in nested(kernel) if is_linalg(op)]
+        computed = computed_ops(nested(kernel))
         if not any(tile) or not computed:
             continue
         reductions, extents = reduction_loops(computed[-1]), loop_extents(computed[-1])

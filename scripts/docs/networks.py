@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mlir_npu.scripts.networks.survey.collection import BY_NAME
 from mlir_npu.scripts.networks.survey.measure import TIMES_EAGER, UNITS
 from mlir_npu.scripts.networks.survey.record import Placement, load
 
@@ -55,6 +56,18 @@ def failures() -> str:
         for failure in (place.failures if place is not None else ())
     ]
     return "\n".join(found) or "None."
+
+
+def missing() -> str:
+    """Networks that are in the collection and have not been tried."""
+    kept = load()
+    names = [name for name in BY_NAME if name not in kept]
+    untrained = sum(result.training is None for result in kept.values())
+    listed = f" Not tried yet: {', '.join(names)}." if names else ""
+    return (
+        f"{len(kept)} of {len(BY_NAME)} networks have been tried in inference, "
+        f"{len(kept) - untrained} in training.{listed}"
+    )
 
 
 def tolerance() -> str:

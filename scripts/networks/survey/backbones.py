@@ -16,7 +16,6 @@ from mlir_npu.scripts.networks.survey.entry import (
 )
 
 IMAGE = 64  # pixels, both ways
-FAST = {"ResNet", "MobileNetV2", "ConvNeXt V2", "ViT", "Swin", "SegFormer"}
 
 _FEATURES = "last_hidden_state"
 _STAGES = dict(hidden_sizes=[16, 24, 32, 48], depths=[1, 1, 2, 1])
@@ -354,7 +353,6 @@ def _entry(name: str) -> Entry:
         functools.partial(_build, name),
         noise(*shape),
         recipe(model_class, field, _plain(settings), shape),
-        name in FAST,
     )
 
 

@@ -11,7 +11,6 @@ from torch import nn
 from mlir_npu.scripts.networks.survey.entry import Entry, recipe, transformers_model
 
 VOCABULARY, LENGTH = 100, 12
-FAST = {"BERT", "LLaMA with a cache"}
 
 _BERT = dict(
     vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
@@ -58,7 +57,6 @@ def entries() -> list[Entry]:
             functools.partial(build, *what),
             words,
             recipe(build.__name__, *what),
-            name in FAST,
         )
         for build, networks in kinds
         for name, what in networks.items()

@@ -1,5 +1,5 @@
-// RUN: npu-opt %s --split-input-file --pass-pipeline='builtin.module(form-kernels)' | filecheck %s
-// RUN: npu-opt %s --split-input-file --pass-pipeline='builtin.module(form-kernels,form-kernels)' | filecheck %s
+// RUN: npu-opt %s --target small --split-input-file --pass-pipeline='builtin.module(form-kernels)' | filecheck %s
+// RUN: npu-opt %s --target small --split-input-file --pass-pipeline='builtin.module(form-kernels,form-kernels)' | filecheck %s
 
 #image = affine_map<(n, y, x, ko, ki, r, s, c) -> (n, y + r, x + s, c)>
 #weights = affine_map<(n, y, x, ko, ki, r, s, c) -> (ko, r, s, c, ki)>

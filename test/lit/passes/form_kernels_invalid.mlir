@@ -1,4 +1,4 @@
-// RUN: npu-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(form-kernels)'
+// RUN: npu-opt %s --target small --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(form-kernels)'
 
 func.func @loop(%x: tensor<4xf32>, %n: index) -> tensor<4xf32> {
   %c0 = arith.constant 0 : index

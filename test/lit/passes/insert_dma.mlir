@@ -68,3 +68,54 @@ func.func private @drained(%a: memref<4xf32, #npu.space<"acc">>, %s: memref<4xf3
   memref.copy %s, %out : memref<4xf32, #npu.space<"sram">> to memref<4xf32>
   return
 }
+
+// Tiles of a padded, transposed image come from its source, and tiles of a result that is transposed
+// afterwards go to the target; neither transposed buffer exists, not even one that holds both in turn.
+// CHECK-LABEL: func.func private @transposed_edges
+// CHECK-SAME: (%[[X:.*]]: memref<1x8x6x6xf32>, %[[O:.*]]: memref<1x8x6x6xf32>,
+// CHECK-NOT: memref.alloc
+// CHECK: scf.forall (%[[I:.*]]) in (3)
+// CHECK: %[[VALID:.*]] = memref.subview %[[X]][0, 0, %{{.*}}, 0] [1, 8, %{{.*}}, 6] [1, 1, 1, 1]
+// CHECK: "npu.dma_start"(%[[VALID]], %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) {pad_value = 0.000000e+00 : f32, permutation = array<i64: 0, 2, 3, 1>}
+// CHECK: %[[PART:.*]] = memref.subview %[[O]][0, 0, %{{.*}}, 0] [1, 8, 2, 6] [1, 1, 1, 1]
+// CHECK: "npu.dma_start"(%{{.*}}, %[[PART]]) {permutation = array<i64: 0, 3, 1, 2>}
+func.func private @transposed_edges(%x: memref<1x8x6x6xf32>, %out: memref<1x8x6x6xf32>, %tile: memref<1x4x8x8xf32, #npu.space<"sram">>, %result: memref<1x2x6x8xf32, #npu.space<"sram">>) attributes {npu.kernel = "pool2d"} {
+  %zero = arith.constant 0.0 : f32
+  %t = memref.alloc() : memref<1x6x6x8xf32>
+  linalg.transpose ins(%x : memref<1x8x6x6xf32>) outs(%t : memref<1x6x6x8xf32>) permutation = [0, 2, 3, 1]
+  %p = memref.alloc() : memref<1x8x8x8xf32>
+  linalg.fill ins(%zero : f32) outs(%p : memref<1x8x8x8xf32>)
+  %inner = memref.subview %p[0, 1, 1, 0] [1, 6, 6, 8] [1, 1, 1, 1] : memref<1x8x8x8xf32> to memref<1x6x6x8xf32, strided<[512, 64, 8, 1], offset: 72>>
+  memref.copy %t, %inner : memref<1x6x6x8xf32> to memref<1x6x6x8xf32, strided<[512, 64, 8, 1], offset: 72>>
+  scf.forall (%i) in (3) {
+    %row = affine.apply affine_map<(d0) -> (d0 * 2)>(%i)
+    %from = memref.subview %p[0, %row, 0, 0] [1, 4, 8, 8] [1, 1, 1, 1] : memref<1x8x8x8xf32> to memref<1x4x8x8xf32, strided<[512, 64, 8, 1], offset: ?>>
+    memref.copy %from, %tile : memref<1x4x8x8xf32, strided<[512, 64, 8, 1], offset: ?>> to memref<1x4x8x8xf32, #npu.space<"sram">>
+    %to = memref.subview %t[0, %row, 0, 0] [1, 2, 6, 8] [1, 1, 1, 1] : memref<1x6x6x8xf32> to memref<1x2x6x8xf32, strided<[288, 48, 8, 1], offset: ?>>
+    memref.copy %result, %to : memref<1x2x6x8xf32, #npu.space<"sram">> to memref<1x2x6x8xf32, strided<[288, 48, 8, 1], offset: ?>>
+  }
+  linalg.transpose ins(%t : memref<1x6x6x8xf32>) outs(%out : memref<1x8x6x6xf32>) permutation = [0, 3, 1, 2]
+  return
+}
+
+// The result's buffer holds an operand first: what is read from there comes from the operand's source.
+// CHECK-LABEL: func.func private @operand_in_the_result
+// CHECK-SAME: (%[[X:.*]]: memref<8x6xf32>, %[[O:.*]]: memref<6x8xf32>,
+// CHECK-NOT: memref.alloc
+// CHECK: %[[FROM:.*]] = memref.subview %[[X]][0, %{{.*}}] [8, 2] [1, 1]
+// CHECK: "npu.dma_start"(%[[FROM]], %{{.*}}) {permutation = array<i64: 1, 0>}
+// CHECK: %[[TO:.*]] = memref.subview %[[O]][%{{.*}}, 0] [2, 8] [1, 1]
+// CHECK: "npu.dma_start"(%{{.*}}, %[[TO]]) {permutation = array<i64: 1, 0>}
+func.func private @operand_in_the_result(%x: memref<8x6xf32>, %out: memref<6x8xf32>, %tile: memref<2x8xf32, #npu.space<"sram">>, %result: memref<8x2xf32, #npu.space<"sram">>) attributes {npu.kernel = "eltwise"} {
+  %t = memref.alloc() : memref<8x6xf32>
+  linalg.transpose ins(%x : memref<8x6xf32>) outs(%out : memref<6x8xf32>) permutation = [1, 0]
+  scf.forall (%i) in (3) {
+    %row = affine.apply affine_map<(d0) -> (d0 * 2)>(%i)
+    %from = memref.subview %out[%row, 0] [2, 8] [1, 1] : memref<6x8xf32> to memref<2x8xf32, strided<[8, 1], offset: ?>>
+    memref.copy %from, %tile : memref<2x8xf32, strided<[8, 1], offset: ?>> to memref<2x8xf32, #npu.space<"sram">>
+    %to = memref.subview %t[0, %row] [8, 2] [1, 1] : memref<8x6xf32> to memref<8x2xf32, strided<[6, 1], offset: ?>>
+    memref.copy %result, %to : memref<8x2xf32, #npu.space<"sram">> to memref<8x2xf32, strided<[6, 1], offset: ?>>
+  }
+  linalg.transpose ins(%t : memref<8x6xf32>) outs(%out : memref<6x8xf32>) permutation = [1, 0]
+  return
+}

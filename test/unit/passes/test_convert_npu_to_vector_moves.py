@@ -184,3 +184,47 @@ def test_permuted_and_padded_move():
     want = np.zeros(room, np.float32)
     want[:, 1:6, 1:7] = x.transpose(0, 2, 3, 1)
     np.testing.assert_array_equal(o, want)
+
+
+@UNITS
+@pytest.mark.parametrize("pixels", [(7, 7), (13, 13), (5, 27), (3, 55), (2, 16), (1, 1)], ids=str)
+@pytest.mark.parametrize("channels", [2, 3, 5, 24, 64])
+@pytest.mark.parametrize("back", [False, True], ids=["load", "store"])
+def test_relayout_of_tiles(pixels, channels, back, unit):
+    """Between a part of an image with the channels first and a tile with the channels last."""
+    (h, w), whole = pixels, (1, channels, pixels[0] + 3, pixels[1])
+    plane, tile_shape = whole[2] * w, (1, h, w, channels)
+    part = f"memref<1x{channels}x{h}x{w}xf32, strided<[{channels * plane}, {plane}, {w}, 1], offset: {w}>>"
+    view = f"""%p = memref.subview %x[0, 0, 1, 0] [1, {channels}, {h}, {w}] [1, 1, 1, 1]
+      : {memref_type(whole)} to {part}"""
+    x, o = integers(RNG, whole), integers(RNG, tile_shape)
+    want, rows = x.copy(), x[:, :, 1 : 1 + h].transpose(0, 2, 3, 1).copy()
+    if back:
+        move = dma("o", memref_type(tile_shape), "p", part, (0, 3, 1, 2))
+        want[:, :, 1 : 1 + h] = o.transpose(0, 3, 1, 2)
+    else:
+        move = dma("p", part, "o", memref_type(tile_shape), (0, 2, 3, 1))
+    text = main(memref_type(whole), memref_type(tile_shape), view, move)
+    Function(text, unit)(x, o)
+    np.testing.assert_array_equal(x, want)
+    if not back:
+        np.testing.assert_array_equal(o, rows)
+
+
+@UNITS
+@pytest.mark.parametrize("width", [0, 1, 7, 8, 9, 40])
+@pytest.mark.parametrize("channels", [3, 4, 24])
+def test_relayout_of_a_run_time_width(width, channels, unit):
+    room, whole = width + 9, width + 4
+    source = f"memref<{channels}x?xf32, strided<[{whole}, 1], offset: ?>>"
+    body = f"""%c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %n = affine.apply affine_map<(i) -> ({width} + i - 4)>(%c4)
+  %v = memref.subview %x[0, %c4] [{channels}, %n] [1, 1] : {memref_type((channels, whole))} to {source}
+  {dma("v", source, "o", memref_type((room, channels)), (1, 0), ("c4", "c0"), "0.0")}"""
+    x, o = integers(RNG, (channels, whole)), np.full((room, channels), np.nan, np.float32)
+    text = main(memref_type((channels, whole)), memref_type((room, channels)), body)
+    Function(text, unit)(x, o)
+    want = np.zeros((room, channels), np.float32)
+    want[4 : 4 + width] = x[:, 4:].T
+    np.testing.assert_array_equal(o, want)

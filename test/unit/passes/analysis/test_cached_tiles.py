@@ -44,3 +44,20 @@ def test_contiguous_runs():
     tiles = np.array([[4, 8], [2, 8], [4, 4], [1, 1]])
     runs = contiguous_runs(access, tiles, np.array([[4, 8]]))
     assert runs.tolist() == [1, 1, 4, 1]
+
+
+def test_contiguous_runs_in_another_order():
+    access = Access("a", (((0, 1),), ((1, 1),)), 4, order=(1, 0))
+    tiles = np.array([[4, 8], [2, 8], [4, 4], [1, 1]])
+    runs = contiguous_runs(access, tiles, np.array([[4, 8]]))
+    assert runs.tolist() == [1, 8, 1, 1]
+
+
+def test_transposed_tiles_are_small_and_an_image_tile_is_transposed_once():
+    image, weights, accumulator, out = conv().accesses
+    channels_first = (
+        replace(image, order=(2, 0, 1)), weights, accumulator, replace(out, order=(2, 3, 0, 1))
+    )  # fmt: skip
+    plain = choose_tile(conv(), CPU).tile
+    rows, columns, blocks, *_ = choose_tile(replace(conv(), accesses=channels_first), CPU).tile
+    assert rows < plain[0] and (columns, blocks) == (56, 2)

@@ -26,7 +26,7 @@ def row_major(extents):
 
 @st.composite
 def operands(draw):
-    """One loop for each dimension; in dram some are longer, and some are padded."""
+    """One loop for each dimension; in dram some are longer, some padded, perhaps in another order."""
     rank = draw(st.integers(1, 5))
     loops = tuple(Loop(f"d{i}", draw(st.sampled_from([1, 2, 3, 4, 6]))) for i in range(rank))
     lows = [draw(st.sampled_from([0, 0, 1])) for _ in loops]
@@ -37,7 +37,8 @@ def operands(draw):
     else:
         image, extents = None, tuple(loop.extent + more for loop, more in zip(loops, beyond))
     dims = tuple(((i, 1),) for i in range(rank))
-    return KernelShape(loops, (Access("x", dims, 4, image=image, extents=extents),))
+    order = draw(st.none() | st.permutations(range(rank)).map(tuple))
+    return KernelShape(loops, (Access("x", dims, 4, image=image, extents=extents, order=order),))
 
 
 def parts_of(shape: KernelShape, tile, dma: Dma) -> int:
@@ -49,7 +50,9 @@ def parts_of(shape: KernelShape, tile, dma: Dma) -> int:
     for dim in padded:
         low, data = image[dim]
         moved[dim] = min(tile[dim] - low, data) if tile[dim] == shape.extents[dim] else None
-    dims = effective_dims(moved, row_major([data for _, data in image]), row_major(tile))
+    order = access.order or range(len(image))
+    in_dram = dict(zip(order, row_major([image[dim][1] for dim in order])))
+    dims = effective_dims(moved, [in_dram[dim] for dim in range(len(image))], row_major(tile))
     looped = dims_to_loop_over(dims, dma.max_rank, padded)
     if looped is None:
         return FIXED

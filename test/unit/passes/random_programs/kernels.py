@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -34,7 +34,21 @@ WIDE = replace(SMALL, blocks=(*SMALL.blocks, 1100))  # more than accumulators of
 def random_kernel(rng: random.Random, sizes: Sizes = SMALL) -> Builder:
     """A kernel that still takes its schedule."""
     (make,) = rng.choices(list(KINDS), list(KINDS.values()))
-    return make(rng, sizes)
+    builder = make(rng, sizes)
+    return _transposed(builder, rng) if make != _transpose and rng.random() < 0.4 else builder
+
+
+def _transposed(builder: Builder, rng: random.Random) -> Builder:
+    """The same kernel, with some of its operands and its result in other orders in dram."""
+    kernel = builder()
+
+    def order(shape: Sequence[int]) -> list[int]:
+        return rng.sample(range(len(shape)), len(shape))
+
+    shapes = enumerate(kernel.inputs)
+    loads = {i: order(shape) for i, shape in shapes if len(shape) > 1 and rng.random() < 0.5}
+    store = order(kernel.output) if len(kernel.output) > 1 and rng.random() < 0.6 else None
+    return partial(k.transposed, builder, loads, store)
 
 
 def _window(rng: random.Random, image: tuple[int, int]) -> k.Window:
@@ -73,9 +87,7 @@ def _grouped(rng: random.Random, sizes: Sizes) -> Builder:
 
 def _depthwise(rng: random.Random, sizes: Sizes) -> Builder:
     image = (*_image(rng, sizes), rng.choice(sizes.channels))
-    return partial(
-        k.depthwise_conv2d, image, _window(rng, image[1:3]), epilogue=rng.random() < 0.6
-    )
+    return partial(k.depthwise_conv2d, image, _window(rng, image[1:3]), epilogue=rng.random() < 0.6)
 
 
 def _pool(rng: random.Random, sizes: Sizes) -> Builder:

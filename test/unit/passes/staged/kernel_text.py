@@ -1,8 +1,10 @@
 """Kernels in the form that form-kernels leaves, called from @main, with their NumPy reference."""
+
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,12 +54,62 @@ func.func @main({arguments}) -> {tensor(output)} {{
 """
 
 
+def transposed(
+    build: Callable[..., Kernel],
+    loads: Mapping[int, Sequence[int]],
+    store: Sequence[int] | None = None,
+    *,
+    schedule: str = "",
+) -> Kernel:
+    """A kernel with operands that it reads, and a result that it stores, through a transpose.
+
+    loads: per operand, the permutation that makes the operand of what `build` makes. store: that of
+    its result.
+    """
+    kernel = build(schedule=schedule)
+    zero = "%zero = arith.constant 0.0 : f32"
+    (head, body), inputs = (
+        kernel.text.partition("func.func @main")[0].split(zero),
+        list(kernel.inputs),
+    )
+    for i, order in loads.items():
+        shape = kernel.inputs[i]
+        inputs[i] = tuple(shape[order.index(d)] for d in range(len(shape)))
+        body = re.sub(rf"%arg{i}\b", f"%load{i}", body)
+        moved = _transpose(f"load{i}", f"arg{i}", inputs[i], shape, order)
+        body = f"{moved}{body}"
+    inner, output = body.rpartition("return")[0], kernel.output
+    if store is not None:
+        output = tuple(kernel.output[d] for d in store)
+        inner = re.sub(r"%result\b", "%computed", inner)
+        inner += _transpose("result", "computed", kernel.output, output, store)
+    (kind,) = re.search(r'npu.kernel = "(\w+)"', head).groups()
+    text = module(kind, inner, inputs, output, schedule)
+
+    def reference(*arrays):
+        moved = [a.transpose(loads[i]) if i in loads else a for i, a in enumerate(arrays)]
+        result = kernel.reference(*moved)
+        return result if store is None else result.transpose(store)
+
+    return Kernel(text, tuple(inputs), output, reference)
+
+
+def _transpose(result: str, source: str, before, after, order: Sequence[int]) -> str:
+    return f"""
+  %{result}_empty = tensor.empty() : {tensor(after)}
+  %{result} = linalg.transpose ins(%{source} : {tensor(before)})
+    outs(%{result}_empty : {tensor(after)}) permutation = {list(order)}
+  """
+
+
 def schedule(tile: Sequence[int], reduction: Sequence[int] = (), parallel: bool = False) -> str:
     """An explicit schedule; the byte counts are left at 0 because plan-scratchpad counts again."""
-    split = f", reduction_tile = array<i64: {', '.join(map(str, reduction))}>" if any(reduction) else ""
+    split = (
+        f", reduction_tile = array<i64: {', '.join(map(str, reduction))}>" if any(reduction) else ""
+    )
     sizes = f"array<i64: {', '.join(map(str, tile))}>" if tile else "array<i64>"
     return (
-        f'{{tile = {sizes}, parallel = {str(parallel).lower()}, sram_bytes = 0 : i64, '
+        f"{{tile = {sizes}, parallel = {str(parallel).lower()}, sram_bytes = 0 : i64, "
         f'acc_bytes = 0 : i64, bound = "given"{split}}}'
     )
 
@@ -265,7 +317,9 @@ def pool2d(image: Sequence[int], window: Window, kind: str, *, schedule: str = "
             total = combine(total, taps)
         return total
 
-    return Kernel(module("pool2d", body, (tuple(image),), out, schedule), (tuple(image),), out, reference)
+    return Kernel(
+        module("pool2d", body, (tuple(image),), out, schedule), (tuple(image),), out, reference
+    )
 
 
 def matmul(m: int, c: int, blocks: int, block: int, *, schedule: str = "") -> Kernel:
@@ -318,7 +372,9 @@ def mean(image: Sequence[int], *, schedule: str = "") -> Kernel:
     def reference(x):
         return x.sum((1, 2)) / np.float32(h * w)
 
-    return Kernel(module("reduce", body, (tuple(image),), out, schedule), (tuple(image),), out, reference)
+    return Kernel(
+        module("reduce", body, (tuple(image),), out, schedule), (tuple(image),), out, reference
+    )
 
 
 def add_relu(shape: Sequence[int], *, schedule: str = "") -> Kernel:
@@ -341,7 +397,9 @@ def add_relu(shape: Sequence[int], *, schedule: str = "") -> Kernel:
     def reference(x, bias):
         return np.maximum(x * x + bias, 0)
 
-    return Kernel(module("eltwise", body, inputs, tuple(shape), schedule), inputs, tuple(shape), reference)
+    return Kernel(
+        module("eltwise", body, inputs, tuple(shape), schedule), inputs, tuple(shape), reference
+    )
 
 
 def transpose(shape: Sequence[int], order: Sequence[int], *, schedule: str = "") -> Kernel:
