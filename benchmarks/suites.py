@@ -31,6 +31,7 @@ NETWORKS = (
     "CREPE tiny",
     "U-Net",
 )
+TRAINED_NETWORKS, TRAINING_BATCH = ("ResNet-18",), 8
 QUICK_NETWORKS = ("ResNet-18", "MobileNetV2", "CREPE tiny")
 TINY_LAYER = layers.square(8, 8, 8, 3)
 
@@ -111,6 +112,14 @@ def host_cases(threads: int, quick: bool) -> list[Case]:
     return cases
 
 
+def training_cases(threads: int, quick: bool) -> list[Case]:
+    engines = (OURS_COMPILED, "eager", "inductor")
+    return [
+        _network("training", name, "training step", engines, threads, batch=TRAINING_BATCH)
+        for name in TRAINED_NETWORKS
+    ]
+
+
 def _network(
     suite: str,
     network: str,
@@ -137,4 +146,5 @@ SUITES: dict[str, Callable[[int, bool], list[Case]]] = {
     "memory": memory_cases,
     "scaling": scaling_cases,
     "host": host_cases,
+    "training": training_cases,
 }

@@ -19,6 +19,7 @@ from mlir_npu.benchmarks.engines import (
 from mlir_npu.benchmarks.results import best_peaks
 from mlir_npu.benchmarks.statistics import exponent, geometric_mean, quartiles
 from mlir_npu.benchmarks.summary import Comparison, GroupSummary
+from mlir_npu.benchmarks.training_tables import training_tables
 
 HEADINGS = {
     OURS: "mlir_npu",
@@ -235,4 +236,5 @@ SHOWN: dict[str, Callable[[dict, int], Iterator[Table]]] = {
     "memory": process_tables("memory", "MB over torch and the weights"),
     "scaling": scaling_tables,
     "host": chain_tables,
+    "training": training_tables,
 }

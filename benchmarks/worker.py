@@ -21,7 +21,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from mlir_npu.benchmarks import chains, memory, models
+from mlir_npu.benchmarks import chains, memory, models, training
 from mlir_npu.benchmarks.cases import Case, Effort
 from mlir_npu.benchmarks.engines import ENGINES, OURS
 from mlir_npu.benchmarks.engines.base import Engine
@@ -148,6 +148,8 @@ def _export(case: Case, path: Path) -> None:
 def run(request: dict, folder: Path) -> dict:
     case, names = Case.from_json(request["case"]), request["engines"]
     torch.set_num_threads(case.threads)
+    if case.suite == "training":
+        return training.training_case(case, names, Effort(**request["effort"]))
     if case.kind == "time":
         return time_case(case, names, Effort(**request["effort"]), folder)
     (name,) = names

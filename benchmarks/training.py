@@ -1,0 +1,77 @@
+"""Training steps: forward, loss and backward of a batch, with loss and gradients checked."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+from mlir_npu.benchmarks import models
+from mlir_npu.benchmarks.cases import Case, Effort
+from mlir_npu.benchmarks.engines import OURS_COMPILED
+from mlir_npu.benchmarks.machine import Peaks
+from mlir_npu.benchmarks.priority import high_priority
+from mlir_npu.benchmarks.timing import time_in_turn
+
+BACKENDS = {OURS_COMPILED: "mlir_npu", "eager": None, "inductor": "inductor"}
+CLASSES = 1000
+# Of the norm of all gradients. A unit near the bend of its ReLU falls to either side of it by
+# rounding, and moves gradients by more than rounding does.
+TOLERANCE = 0.05
+
+
+class Step:
+    """A call makes the gradients of a model's parameters anew and returns the loss."""
+
+    def __init__(self, model: nn.Module, x: torch.Tensor, backend: str | None) -> None:
+        self.model, self.x = copy.deepcopy(model).train(), x
+        self.forward = torch.compile(self.model, backend=backend) if backend else self.model
+        numbers = torch.Generator().manual_seed(8)
+        self.labels = torch.randint(0, CLASSES, (len(x),), generator=numbers)
+
+    def __call__(self) -> torch.Tensor:
+        with torch.enable_grad():
+            self.model.zero_grad()
+            loss = nn.functional.cross_entropy(self.forward(self.x), self.labels)
+            loss.backward()
+        return loss.detach()
+
+    def gradients(self) -> torch.Tensor:
+        return torch.cat([p.grad.flatten() for p in self.model.parameters()])
+
+
+def training_case(case: Case, names: list[str], effort: Effort) -> dict:
+    """Every engine's first step beside that of eager in float64, then steps timed by turns."""
+    torch.manual_seed(0)
+    model, x = models.NETWORKS[case.network](), models.random_input(case.shape)
+    peaks, macs = Peaks(case.threads), 3 * models.count_macs(model, x)
+    exact = Step(model.double(), x.double(), None)
+    loss, gradients = exact(), exact.gradients()
+    model = model.float()
+    engines: dict[str, dict] = {}
+    calls: dict[str, Callable[[], torch.Tensor]] = {}
+    for name in names:
+        try:
+            step = Step(model, x, BACKENDS[name])
+            errors = [(step() - loss).abs() / loss, (step.gradients() - gradients).norm()]
+            errors[1] /= gradients.norm()
+            engines[name] = {"difference": max(map(float, errors)), "tolerance": TOLERANCE}
+            engines[name]["notes"] = {}
+            calls[name] = step
+        except Exception as error:  # whatever an engine raises is its result
+            engines[name] = {"error": f"{type(error).__name__}: {error}"[:500]}
+    subject = OURS_COMPILED if OURS_COMPILED in calls else next(iter(calls))
+    with high_priority():
+        rounds = time_in_turn(calls, effort, subject=subject, threads=case.threads)
+        peaks.measure()
+    for name, values in rounds.items():
+        engines[name]["values"] = values
+    return {
+        "macs": macs,
+        "least_macs": macs,
+        "peak_gflops": peaks.peak,
+        "copy_gbps": peaks.copy,
+        "engines": engines,
+    }
