@@ -1,8 +1,8 @@
 """Work that the host does instead of the NPU, and how loudly to say so.
 
 A rejected node is a fallback, whether its op has no NPU lowering or its lowering refused this call
-(a dtype, a transposed convolution, a dynamic shape). None is a node that the user placed
-(`host_ops`, `min_region_macs`), a view, or a call so small that the NPU would return it anyway.
+(a dtype, a dynamic shape). None is a node that the user placed (`host_ops`, `min_region_macs`), a
+view, a copy into an input at the end, or a call so small that the NPU would return it anyway.
 Fallbacks are errors with strict=True; without it there is one warning per cause.
 """
 
@@ -26,6 +26,8 @@ from mlir_npu.options import Options
 
 logger = logging.getLogger("mlir_npu.partition")
 
+# How AOTAutograd's graphs end for inputs that the program writes to, statistics for example.
+WRITE_BACK = "aten.copy_.default"
 LISTED = 20  # causes in an error
 WARNED = 5  # causes in a warning
 
@@ -74,6 +76,8 @@ def warn_of_host_work(plan: PartitionPlan, options: Options, kind: str) -> None:
 
 def _is_fallback(node: fx.Node, options: Options) -> bool:
     if any(matches_op(name, node) for name in options.host_ops) or is_view(node):
+        return False
+    if str(node.target) == WRITE_BACK:
         return False
     # a call that the NPU supports was returned for its size alone, which is the user's option
     return explain_support(node) is not None and _does_work(node, options.min_region_macs)

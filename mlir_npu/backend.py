@@ -51,6 +51,8 @@ def mlir_npu(
         bw_compiler=functools.partial(compile_, kind="backward"),
         inference_compiler=functools.partial(compile_, kind="inference"),
         decompositions={},
+        # else what a checkpointed part writes is written after the backward has kept it
+        keep_inference_input_mutations=True,
     )(graph_module, example_inputs)
 
 

@@ -43,6 +43,24 @@ def test_strict_names_what_would_run_on_the_host():
     assert "there is no NPU lowering for aten.log_sigmoid_forward.default" in str(error.value)
 
 
+def test_strict_accepts_writes_to_inputs():
+    class Remembers(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = nn.Conv2d(3, 64, 3)
+            self.register_buffer("last", torch.zeros(1, 64, 14, 14))
+
+        def forward(self, x):
+            y = self.conv(x)
+            self.last.copy_(y[:, :, :14, :14])
+            return y.relu()
+
+    model = Remembers().eval()
+    with torch.no_grad():
+        compile_model(model, strict=True)(X)
+        assert_same(model.last, model.conv(X)[:, :, :14, :14].contiguous())
+
+
 def test_strict_accepts_what_the_npu_runs_and_what_host_ops_allow():
     with torch.no_grad():
         model = network()
