@@ -36,13 +36,23 @@ def vector_unit(flags: frozenset[str], machine: str) -> tuple[int, int]:
 
 def cpu_flags() -> frozenset[str]:
     """Feature flags of the first CPU; empty where the system does not list them."""
+    return frozenset(_cpuinfo("flags", "Features").split())
+
+
+def cpu_name() -> str:
+    """The model of the first CPU; empty where the system does not name it."""
+    return _cpuinfo("model name", "CPU part").strip()
+
+
+def _cpuinfo(*keys: str) -> str:
+    """What the system says of the first CPU under one of these keys."""
     path = Path("/proc/cpuinfo")
     if not path.is_file():
-        return frozenset()
+        return ""
     for line in path.read_text().splitlines():
-        if line.startswith(("flags", "Features")):
-            return frozenset(line.partition(":")[2].split())
-    return frozenset()
+        if line.startswith(keys):
+            return line.partition(":")[2]
+    return ""
 
 
 def l2_bytes() -> int:

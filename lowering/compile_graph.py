@@ -73,7 +73,8 @@ def compile_graph(
         for part in plan.parts:
             compiled = _compile_part(part, options, static)
             calls[part.name] = compiled.call
-            reports.append(report_part(part, compiled.engine, compiled.reason, static))
+            tuning = compiled.call.tuning if compiled.engine == "npu" else None
+            reports.append(report_part(part, compiled.engine, compiled.reason, static, tuning))
         comments = {name: role.text for name, role in roles.items()}
         comments |= {report.name: describe_part(report) for report in reports}
         source = stitched_source(plan, kind, comments)

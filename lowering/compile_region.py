@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import dataclasses
 import shlex
 import tempfile
 import threading
@@ -39,6 +40,7 @@ from mlir_npu.runtime.compile_pool import POOL, WorkerCrash, run_apart, run_here
 from mlir_npu.runtime.kernel import KernelLinkError
 from mlir_npu.runtime.region import CompiledRegion
 from mlir_npu.runtime.signature import SignatureError
+from mlir_npu.runtime.tuning import Tuning
 
 if TYPE_CHECKING:  # what is in the cache is found without loading MLIR
     from mlir_npu.dialect.bindings import ir
@@ -142,12 +144,19 @@ def _compile(part: Part, options: Options, parameters: Set[str]) -> RegionCode:
     dump = StageDump(options.dump_dir, part.name)
     imported = import_region(part, options, parameters, dump)
     recipe = npu_recipe(options.schedule, options.winograd)
+    tuning = _tune(imported.module, recipe, options) if options.autotune else None
     run = run_apart if large else run_here
     code = build_code(imported, recipe, run, dump, use_cache=options.cache)
     if large:
         del imported
         _return_free_memory()
-    return code
+    return dataclasses.replace(code, tuning=tuning)
+
+
+def _tune(module: ir.Module, recipe: Recipe, options: Options) -> Tuning:
+    from mlir_npu.lowering.autotune import autotune
+
+    return autotune(module, recipe, options)
 
 
 def _return_free_memory() -> None:

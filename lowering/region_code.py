@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mlir_npu.runtime.compile_pool import Job
@@ -13,6 +13,7 @@ from mlir_npu.runtime.object_cache import default_cache
 from mlir_npu.runtime.region import CompiledRegion, Interface
 from mlir_npu.runtime.signature import Signature
 from mlir_npu.runtime.toolchain import digest, is_current
+from mlir_npu.runtime.tuning import Tuning
 
 if TYPE_CHECKING:
     from mlir_npu.passes.pipelines import Recipe
@@ -23,16 +24,22 @@ Run = Callable[[list[Job]], list]
 
 @dataclass(frozen=True)
 class RegionCode:
-    """objects: of @main, @prepare and the kernels; interface: what the caller sees."""
+    """objects: of @main, @prepare and the kernels; interface: what the caller sees; tuning: what
+    was measured on the way, if anything was."""
 
     objects: tuple[bytes, ...]
     signature: Signature
     interface: Interface
+    tuning: Tuning | None = None
 
     def load(self, name: str, num_threads: int) -> CompiledRegion:
         """Raises KernelLinkError and SignatureError."""
         kernel = Kernel.of_objects(self.objects)
-        return CompiledRegion(name, kernel, self.signature, self.interface, num_threads=num_threads)
+        region = CompiledRegion(
+            name, kernel, self.signature, self.interface, num_threads=num_threads
+        )
+        region.tuning = self.tuning
+        return region
 
 
 @dataclass(frozen=True)
@@ -58,7 +65,8 @@ def cached_region(key: str | None, compile_: Callable[[], RegionCode]) -> Region
         return pickle.loads(found)
     code = compile_()
     if key is not None and is_current():
-        cache.put(key, pickle.dumps(code, protocol=pickle.HIGHEST_PROTOCOL))
+        kept = replace(code, tuning=code.tuning and code.tuning.recalled())
+        cache.put(key, pickle.dumps(kept, protocol=pickle.HIGHEST_PROTOCOL))
     return code
 
 

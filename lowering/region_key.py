@@ -34,6 +34,8 @@ def region_key(
         for field in dataclasses.fields(options)
         if field.name not in _NOT_IN_CODE
     ]
+    if options.autotune:
+        chosen.append(f"tuned for {options.num_threads or torch.get_num_threads()} threads")
     try:
         graph = _describe(graph_module, parameters)
     except _NoKey:

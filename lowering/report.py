@@ -16,6 +16,7 @@ from torch import fx
 
 from mlir_npu.lowering.plan import Part, Rejection
 from mlir_npu.lowering.roles import describe_value
+from mlir_npu.runtime.tuning import Tuning
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class PartReport:
 
     engine: "npu", "llvm", "inductor" or "eager"; reason: why not the engine that was asked for;
     inputs (without parameters), parameters, outputs: "name: dtype[shape]"; ops: ATen overloads in
-    order.
+    order; tuning: what was measured for it, with mode="max-autotune".
     """
 
     name: str
@@ -38,6 +39,7 @@ class PartReport:
     node_count: int
     macs: int
     conv_macs: int
+    tuning: Tuning | None = None
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,11 @@ class GraphReport:
 
 
 def report_part(
-    part: Part, engine: str, reason: str | None, static: Set[str] = frozenset()
+    part: Part,
+    engine: str,
+    reason: str | None,
+    static: Set[str] = frozenset(),
+    tuning: Tuning | None = None,
 ) -> PartReport:
     """Record of one part. static: names of parameters."""
     graph = part.graph_module.graph
@@ -77,6 +83,7 @@ def report_part(
         node_count=part.node_count,
         macs=part.macs,
         conv_macs=part.conv_macs,
+        tuning=tuning,
     )
 
 

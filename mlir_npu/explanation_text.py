@@ -23,6 +23,9 @@ def render(explanation: Explanation) -> str:
     for number, graph in enumerate(explanation.graphs):
         console.print(f"\ngraph {number}: {graph.kind}", markup=False)
         console.print(_parts_table(graph, explanation.macs))
+        for part in graph.parts:
+            if part.tuning is not None:
+                console.print(f"{part.name}: {part.tuning}", markup=False)
         if graph.rejections:
             console.print("Not on the NPU:")
             console.print(_rejections_table(graph))

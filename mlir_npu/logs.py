@@ -3,8 +3,8 @@
     MLIR_NPU_LOGS=info                  everything at INFO
     MLIR_NPU_LOGS=partition,+graph      mlir_npu.partition at INFO, mlir_npu.graph at DEBUG
 
-Topics: graph (parts, where they run, the stitched source), partition (why not on the NPU), fallback
-(engines of host parts), passes (IR pipelines).
+Topics: autotune (what was measured), graph (parts, where they run, the stitched source), partition
+(why not on the NPU), fallback (engines of host parts), passes (IR pipelines).
 
 Without it, records go where the program's own logging sends them.
 """
@@ -21,7 +21,7 @@ from mlir_npu.errors import OptionsError
 
 VARIABLE = "MLIR_NPU_LOGS"
 ROOT = "mlir_npu"
-TOPICS = ("fallback", "graph", "partition", "passes")
+TOPICS = ("autotune", "fallback", "graph", "partition", "passes")
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING}
 
 _told: set[str] = set()

@@ -13,7 +13,8 @@ from mlir_npu.errors import OptionsError
 from mlir_npu.passes.analysis.tile_choice import MODES as SCHEDULES
 
 FALLBACKS = ("llvm", "inductor", "eager")
-MODES = ("default",)
+AUTOTUNE = "max-autotune"
+MODES = ("default", AUTOTUNE)
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,9 @@ class Options:
     # Whether compiled code is kept on disk for later processes, and taken from there: in the
     # directory that MLIR_NPU_CACHE_DIR names, or the user's cache directory.
     cache: bool = True
+    # Whether kernels for the CPU are measured before they are chosen, which takes seconds or
+    # minutes, once; mode="max-autotune" sets it. What was measured is kept where compiled code is.
+    autotune: bool = False
 
     @staticmethod
     def parse(options: Mapping[str, Any] | None = None, mode: str | None = None) -> Options:
@@ -66,6 +70,8 @@ class Options:
             if key not in known:
                 raise OptionsError(f"unknown option {key!r}; {_nearest(str(key), sorted(known))}")
         checked = {key: _CHECKS[key](key, value) for key, value in (options or {}).items()}
+        if mode == AUTOTUNE:
+            checked.setdefault("autotune", True)
         return Options(**checked)
 
 
@@ -157,4 +163,5 @@ _CHECKS = {
     "winograd": _flag,
     "num_threads": _threads,
     "cache": _flag,
+    "autotune": _flag,
 }

@@ -2,7 +2,8 @@
 
 The decision is made by `analysis/tile_choice.py` from the loops and operands of the kernel and the
 module's `npu.target`; nothing is rewritten here. A kernel that already has a schedule keeps it, if
-it is one for its loops. A kernel whose smallest tile exceeds a memory is an error with needed and
+it is one for its loops, and one that the module's `npu.schedules` names takes it from there (see
+`kernels/choices.py`). A kernel whose smallest tile exceeds a memory is an error with needed and
 available bytes.
 
 mode: `pipelined`; `serial`, with one buffer for everything; `untiled`, whole kernels as if memories
@@ -20,12 +21,15 @@ After:
         sram_bytes = 148992, acc_bytes = 57344, // all buffers together
         cycles = 61440, bound = "matrix unit", parallel = false}}
 """
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.dialect.target import Target, target_of
 from mlir_npu.passes.analysis.footprint import KernelShape
 from mlir_npu.passes.analysis.tile_choice import MODES, Choice, DoesNotFit, choose_tile
+from mlir_npu.passes.kernels.choices import SCHEDULES, kernel_text, key_of, take_choices
 from mlir_npu.passes.kernels.describe import describe
 from mlir_npu.passes.kernels.prerequisites import require_kernels
 from mlir_npu.passes.kernels.schedule import SCHEDULE, check_against_loops, read_schedule
@@ -47,6 +51,9 @@ class ChooseTilesOptions:
 @register_pass("choose-tiles", ChooseTilesOptions)
 def choose_tiles(module: ir.Operation, options: ChooseTilesOptions) -> None:
     require_kernels(module)
+    choices = take_choices(module, SCHEDULES)
+    if choices:
+        _obey(kernels(module), choices)
     todo = [kernel for kernel in kernels(module) if SCHEDULE not in kernel.attributes]
     for kernel in kernels(module):
         if SCHEDULE in kernel.attributes:
@@ -56,6 +63,13 @@ def choose_tiles(module: ir.Operation, options: ChooseTilesOptions) -> None:
     target = target_of(module)
     for kernel in todo:
         kernel.attributes[SCHEDULE] = _schedule(kernel, target, options.mode)
+
+
+def _obey(all_kernels: Sequence[ir.Operation], choices: Mapping[str, ir.Attribute]) -> None:
+    for kernel in all_kernels:
+        chosen = choices.get(key_of(kernel_text(kernel)))
+        if chosen is not None and SCHEDULE not in kernel.attributes:
+            kernel.attributes[SCHEDULE] = chosen
 
 
 def is_untiled(kernel: ir.Operation) -> bool:
@@ -78,6 +92,11 @@ def _schedule(kernel: ir.Operation, target: Target, mode: str) -> ir.Attribute:
     except DoesNotFit as error:
         kind = string(kernel, "npu.kernel")
         fail(kernel, f"{kind} kernel '{symbol(kernel)}' does not fit: {error}; run it on the host")
+    return schedule_of(shape, choice, untiled=mode == UNTILED and not target.cached)
+
+
+def schedule_of(shape: KernelShape, choice: Choice, *, untiled: bool = False) -> ir.DictAttr:
+    """The attribute that says `choice`."""
     entries = _entries(*_relative_tile(shape, choice), choice)
     if choice.order is not None:
         # the attribute counts parallel loops only
@@ -86,7 +105,7 @@ def _schedule(kernel: ir.Operation, target: Target, mode: str) -> ir.Attribute:
         entries["buffers"] = _integer(choice.buffers)
         entries["acc_buffers"] = _integer(choice.acc_buffers)
         entries["cycles"] = _integer(choice.cycles)
-    if mode == UNTILED and not target.cached:
+    if untiled:
         entries["mode"] = ir.StringAttr.get(UNTILED)
     return ir.DictAttr.get(entries)
 

@@ -4,8 +4,9 @@ A convolution over m x m outputs at a time (m = 2 or 4, see `analysis/winograd.p
 generic `npu.op = "winograd_conv2d"` over its windows, and its weights are transformed once, with
 everything else that depends on parameters alone. It applies to targets whose vector unit does the
 work (`cached`), to stride 1, to prepared weights, and where the model of its cost says that it is
-faster. Windows that reach beyond the output read zeros there, and their excess is cut off. The
-result differs from the plain sum by rounding only.
+faster, or where the module's `npu.winograd` names m (see `kernels/choices.py`; 0: the plain sum).
+Windows that reach beyond the output read zeros there, and their excess is cut off. The result
+differs from the plain sum by rounding only.
 
     r[n,ty,y,tx,x,k] += A[y,a] A[x,b] U[a,b,c,k] B[a,i] B[b,j] image[n, m ty + i, m tx + j, c]
 
@@ -22,7 +23,7 @@ After:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,8 +32,10 @@ from mlir_npu.dialect.bindings import arith, ir
 from mlir_npu.dialect.target import Target, target_of
 from mlir_npu.passes.analysis.register_tile import choose_channel_block
 from mlir_npu.passes.analysis.winograd import TAPS, Algorithm, Matrix, algorithm, choose_outputs
+from mlir_npu.passes.kernels.choices import WINOGRAD, key_of, take_choices
 from mlir_npu.passes.kernels.walk import constant_of
 from mlir_npu.passes.registry import register_pass
+from mlir_npu.passes.rewriting.convolution_alone import CONVOLUTION, convolution_alone
 from mlir_npu.passes.rewriting.dependence import is_prepared
 from mlir_npu.passes.rewriting.functions import region_blocks
 from mlir_npu.passes.rewriting.generics import build_generic, build_with_maps
@@ -52,7 +55,6 @@ from mlir_npu.passes.rewriting.values import (
 )
 from mlir_npu.passes.rewriting.views import viewed
 
-CONVOLUTION = "linalg.conv_2d_nhwc_hwcf"
 KIND = "winograd_conv2d"
 # Loops n ty y tx x ko ki | a b i j c.
 PARALLEL, REDUCTION = 7, 5
@@ -68,29 +70,42 @@ class ConvertConvToWinogradOptions:
 @register_pass("convert-conv-to-winograd", ConvertConvToWinogradOptions)
 def convert_conv_to_winograd(module: ir.Operation, options: ConvertConvToWinogradOptions) -> None:
     target = target_of(module)
+    given = take_choices(module, WINOGRAD)
     if not (options.enabled and target.cached):
         return
+    choices = {key: ir.IntegerAttr(value).value for key, value in given.items()}
     for block in region_blocks(module):
         for view in list(block.operations):
-            outputs = _outputs(view.operation)
-            if outputs is not None:
+            if not is_candidate(view.operation):
+                continue
+            outputs = _chosen(view.operation, choices)
+            if outputs:
                 _convert(view.operation, algorithm(outputs), target)
         erase_unused(block)
 
 
-def _outputs(op: ir.Operation) -> int | None:
-    """The m of the algorithm for `op`, None if it stays as it is."""
+def _chosen(op: ir.Operation, choices: Mapping[str, int]) -> int:
+    key = key_of(convolution_alone(op)) if choices else None
+    return choices[key] if key in choices else model_choice(op)
+
+
+def is_candidate(op: ir.Operation) -> bool:
+    """Whether the algorithm can compute `op`."""
     if op.name != CONVOLUTION or not all(is_static(value) for value in op.operands):
-        return None
+        return False
     image, weights, init = op.operands
     windows = [int(v) for name in ("strides", "dilations") for v in op.attributes[name]]
-    rows, columns, depth, channels = shape_of(weights)
-    if (rows, columns) != (TAPS, TAPS) or set(windows) != {1} or fill_scalar(init) is None:
-        return None
-    if not isinstance(element_type(image), ir.F32Type) or not is_prepared(weights):
-        return None
-    images, height, width, _ = shape_of(init)
-    return choose_outputs(height, width, depth, channels, images)
+    start = fill_scalar(init)
+    if shape_of(weights)[:2] != (TAPS, TAPS) or set(windows) != {1} or start is None:
+        return False
+    return isinstance(element_type(image), ir.F32Type) and is_prepared(weights)
+
+
+def model_choice(op: ir.Operation) -> int:
+    """The m of the algorithm for a candidate, 0 if it stays as it is."""
+    _, weights, init = op.operands
+    images, height, width, channels = shape_of(init)
+    return choose_outputs(height, width, shape_of(weights)[2], channels, images) or 0
 
 
 def _convert(op: ir.Operation, method: Algorithm, target: Target) -> None:

@@ -8,16 +8,19 @@ Nothing here imports torch.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from mlir_npu.dialect.bindings import ir, make_context
+from mlir_npu.passes.kernels.choices import SCHEDULES, set_choices
 from mlir_npu.passes.pipelines import Recipe, run_stage
 from mlir_npu.passes.split_kernels import split_kernels
+from mlir_npu.runtime import tuning_questions
+from mlir_npu.runtime.bytecode import bytecode as bytecode
 from mlir_npu.runtime.emit import emit_object
 from mlir_npu.runtime.read_signature import read_signature
 from mlir_npu.runtime.signature import Signature
+from mlir_npu.runtime.tuning import Question
 
 OnStage = Callable[[str, ir.Module], None]
 
@@ -53,6 +56,23 @@ class Session:
             kernels = [KernelSource(k.text, bytecode(k.module)) for k in split_kernels(parsed)]
             return Planned(signature, bytecode(parsed), tuple(kernels))
 
+    def questions(self, about: str, module: bytes, recipe: Recipe, threads: int) -> list[Question]:
+        """What could be tuned; about: "convolutions" or "kernels". Raises StageFailure."""
+        with self._context, ir.Location.unknown():
+            parsed = ir.Module.parse(module)
+            if about == "convolutions":
+                return tuning_questions.convolution_questions(parsed, recipe)
+            return tuning_questions.kernel_questions(parsed, recipe, threads)
+
+    def candidate(self, question: Question, choice: str, recipe: Recipe) -> tuple[Signature, bytes]:
+        """The kernel of a question, alone, with one choice. Raises what plan and encode raise."""
+        with self._context, ir.Location.unknown():
+            module = ir.Module.parse(question.module)
+            set_choices(module.operation, question.attribute, {question.key: choice})
+            if question.attribute == SCHEDULES:
+                recipe = tuning_questions.unscheduled(recipe)
+            return plan_module(module, recipe), encode_module(module, recipe)
+
     def encode(self, module: bytes, recipe: Recipe, is_driver: bool) -> bytes:
         """Raises StageFailure and KernelLinkError."""
         with self._context, ir.Location.unknown():
@@ -82,9 +102,3 @@ def encode_module(
         if on_stage is not None:
             on_stage(stage.name, module)
     return emit_object(module, entries=is_driver)
-
-
-def bytecode(module: ir.Module) -> bytes:
-    file = io.BytesIO()
-    module.operation.write_bytecode(file)
-    return file.getvalue()

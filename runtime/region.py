@@ -16,6 +16,7 @@ from mlir_npu.runtime.kernel import Kernel, SlotBlock
 from mlir_npu.runtime.prepared import Prepared, PreparedCache
 from mlir_npu.runtime.signature import FunctionSignature, Signature, SignatureError
 from mlir_npu.runtime.tensor_spec import TensorSpec
+from mlir_npu.runtime.tuning import Tuning
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,7 @@ class CompiledRegion:
         self._kernel = kernel
         self._prepare = kernel.sibling("prepare") if signature.prepare else None
         self._num_threads = num_threads
+        self.tuning: Tuning | None = None  # what was measured when it was compiled
         self._blocks: list[SlotBlock] = []
         self._bind_slots()
         self._cache = PreparedCache(self._make_prepared)

@@ -7,6 +7,7 @@ with unlimited memory tells whether a memory bound the choice; if none did, the 
 
 On a target with caches there are no orders and buffers, and a tile need not fit (`cached_tiles`).
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -154,8 +155,12 @@ def busiest_unit(shape: KernelShape, choice: Choice, target: Target) -> str:
 
 def _choose_cached(shape: KernelShape, target: Target) -> Choice:
     tiles = all_tiles(shape, whole=shape.reductions)
-    chosen = tiles[[int(np.argmin(cached_tiles.cycles(shape, tiles, target)))]]
-    tile = tuple(int(size) for size in chosen[0])
+    chosen = tiles[int(np.argmin(cached_tiles.cycles(shape, tiles, target)))]
+    return cached_choice(shape, tuple(int(size) for size in chosen), target)
+
+
+def cached_choice(shape: KernelShape, tile: tuple[int, ...], target: Target) -> Choice:
+    """A tile on a cached target, with what it occupies there."""
     shared = target.cores > 1 and cached_tiles.is_worth_sharing(shape)
     bound = "cores" if shared else "cost"
     if tile == shape.extents:
@@ -163,7 +168,8 @@ def _choose_cached(shape: KernelShape, target: Target) -> Choice:
     used = {"sram": 0, "acc": 0}
     alignments = {"sram": target.sram.alignment, "acc": target.acc.alignment}
     for access in shape.accesses:
-        used[access.space] += int(buffer_bytes(access, chosen, alignments[access.space])[0])
+        size = buffer_bytes(access, np.array([tile]), alignments[access.space])
+        used[access.space] += int(size[0])
     parallel = shared and shape.tile_count(tile, shape.parallel) > 1
     return Choice(tile, parallel, used["sram"], used["acc"], bound)
 

@@ -23,6 +23,8 @@ POINTS = {2: ("0", "1", "-1"), 4: ("0", "3/4", "-3/4", "3/2", "-3/2")}
 # element of the weights, which are read from outside of the cache for every band of the image.
 TRANSFORM_COST = 4
 WEIGHT_COST = 12
+# What can be asked for: outputs along one axis, 0 for the plain sum of products.
+CHOICES = (0, *POINTS)
 # Share of the time of the plain sum of products that must be saved.
 SAVING = 0.2
 # Channels from which a product of matrices is worth its transforms.

@@ -33,7 +33,7 @@ def test_one_warning_per_cause(caplog):
 def test_an_unknown_topic_names_the_nearest():
     with pytest.raises(OptionsError, match="no topic 'partitoin'; did you mean 'partition'"):
         parse("partitoin")
-    with pytest.raises(OptionsError, match="valid are fallback, graph"):
+    with pytest.raises(OptionsError, match="valid are autotune, fallback, graph"):
         parse("xyz")
 
 

@@ -59,8 +59,13 @@ def test_bad_options(options, message):
 
 
 def test_bad_mode():
-    with pytest.raises(OptionsError, match="mode must be None or 'default', got 'max-autotune'"):
-        Options.parse(mode="max-autotune")
+    with pytest.raises(OptionsError, match="or 'max-autotune', got 'reduce-overhead'"):
+        Options.parse(mode="reduce-overhead")
+
+
+def test_max_autotune_is_an_option():
+    assert Options.parse(mode="max-autotune") == Options.parse({"autotune": True})
+    assert not Options.parse(mode="default").autotune
 
 
 def test_dump_dir_must_not_be_a_file(tmp_path):
