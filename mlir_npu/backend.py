@@ -21,7 +21,8 @@ def mlir_npu(
     options: Mapping[str, Any] | None = None,
     mode: str | None = None,
 ) -> Callable:
-    """Compile one Dynamo graph. `options`: see `mlir_npu.Options`; `mode`: None or "default".
+    """Compile one Dynamo graph. `options`: see `mlir_npu.Options`; `mode`: None, "default" or
+    "max-autotune", the option `autotune`.
 
     AOTAutograd runs once and hands over functional ATen graphs: one for inference, or forward and
     backward, the latter when the first gradient is asked for. Hardly anything is decomposed there,
