@@ -30,6 +30,7 @@ share memory or are the same object, what happened to the inputs, and gradients.
 """
 
 METHOD = """
+* *Ops*: operators that have been run; *whole*, where not all are: with all samples, not with some.
 * *Samples*: calls that eager can make. *Passed*: same as eager. *Listed*: PyTorch's own
   `backend="aot_eager"` differs from eager on them too, or its tracing promises other strides than
   its kernels give; the operators are listed below, and one that works again fails the run.
@@ -85,12 +86,17 @@ def _numbers(suite: Suite, results: dict[str, dict], engines: tuple[str, ...]) -
     ran = [result for result in results.values() if sum(_counts(result))]
     passed, upstream, failed = map(sum, zip(*map(_counts, ran)))
     dtypes = sorted({result["dtype"] for result in ran}, key=_by_count(ran))
-    types = dtypes[0] if len(dtypes) == 1 else f"{dtypes[0]}, {len(dtypes) - 1} others"
+    types = dtypes[0] if len(dtypes) == 1 else f"{dtypes[0]} and {len(dtypes) - 1} more"
     totals = [sum(result["engines"].get(engine, 0) for result in ran) for engine in engines]
     uncaptured = sum(result["uncaptured"] for result in ran)
-    ran_all = passed + upstream + failed
-    numbers = (len(ran), ran_all, passed, uncaptured, upstream, failed, *totals)
-    return [suite.name, types, *(f"{number:,}" for number in numbers)]
+    numbers = (passed + upstream + failed, passed, uncaptured, upstream, failed, *totals)
+    return [suite.name, types, _part(ran, suite), *(f"{number:,}" for number in numbers)]
+
+
+def _part(ran: list[dict], suite: Suite) -> str:
+    """How many operators, and of those how many have had all of their samples run."""
+    whole = [r for r in ran if suite.first_only or sum(_counts(r)) + r["left_out"] == r["total"]]
+    return f"{len(ran):,}" if len(whole) == len(ran) else f"{len(ran):,} ({len(whole):,} whole)"
 
 
 def _counts(result: dict) -> tuple[int, int, int]:
