@@ -121,10 +121,16 @@ class _Stager:
             _copy(self._drained(view, end), view, end)
 
     def _store_transposed(self, transpose: ir.Operation) -> None:
-        """Nothing but `transpose` reads its source, which stays on chip."""
-        view = transpose.operands[0]
+        """Nothing but `transpose` reads its source, which stays on chip.
+
+        Its target, all of it new, may be the buffer that an operand was accumulated in.
+        """
+        view, target = transpose.operands
         transpose.operands[0] = self._drained(view, transpose)
         self.written.remove(view)
+        if target in self.written:
+            self.written.remove(target)
+            del self.onchip[target]
 
     def _drained(self, view: ir.Value, before: ir.Operation) -> ir.Value:
         """The buffer in sram with what is held for `view`."""

@@ -30,13 +30,14 @@ SOURCE, TARGET = 0, 1
 def fold_transpose(transpose: ir.Operation) -> bool:
     """Replace `transpose` by moves to or from its other side; False if it has to stay a move.
 
-    A buffer may hold an operand, and later the result: what moves read is from before.
+    A buffer may hold an operand, and later the result: what moves read is from before, and what is
+    stored there must be stored before any tile of the result.
     """
     source, target = transpose.operands
     permutation = integers(transpose, "permutation")
     if (moves := _moves_of_tiles(target, SOURCE)) or _is_temporary(target):
         _retarget(moves, target, source, inverse(permutation), SOURCE)
-    elif _is_temporary(source):
+    elif _is_temporary(source) and not _moves_of_tiles(target, TARGET):
         _retarget(_moves_of_tiles(source, TARGET), source, target, permutation, TARGET)
     else:
         return False
