@@ -72,6 +72,7 @@ STAGES = (
             "results-to-out-params",
             *CLEANUP,
             "canonicalize",
+            "booleans-to-bytes",
         ),
     ),
     # tiles on chip, dram reached through DMA only

@@ -136,6 +136,9 @@ NOTES = {
         Tensors become memrefs. A slice becomes a subview, and the destination style of the ops
         lets tiles be computed in place.
     """),
+    "booleans-to-bytes": Note(
+        "Booleans become bytes in memory, as PyTorch has them: a vector of bits would be packed."
+    ),
     "results-to-out-params": Note(
         """
         Results turn into trailing arguments. The runtime allocates them, as torch tensors, and
