@@ -1,4 +1,4 @@
-"""Booleans between kernels of a region lie in memory as bytes, whatever order kernels read them in."""
+"""Booleans between kernels of a region are bytes in memory, in whatever order kernels read them."""
 
 import torch
 from parity import check_inference, check_training
@@ -6,7 +6,7 @@ from torch import nn
 
 
 class Gate(nn.Module):
-    """A mask made in one order of dimensions and read by a convolution in another; and returned."""
+    """A mask made in one order of dimensions, read beside a convolution in another, returned."""
 
     def __init__(self):
         super().__init__()
