@@ -14,14 +14,14 @@ def max_pool(node: fx.Node) -> str | None:
     used = used_outputs(node) - {0}
     if used:
         return "its indices are used, and the NPU makes the maxima only"
-    return _batched(node)
+    return batched(node)
 
 
 @rule("aten.avg_pool2d.default")
 def avg_pool(node: fx.Node) -> str | None:
     """2-D average pooling, with any window, stride, padding, ceil_mode, count_include_pad and
     divisor_override."""
-    return _batched(node)
+    return batched(node)
 
 
 @rule("aten._adaptive_avg_pool2d.default", "aten.adaptive_avg_pool2d.default")
@@ -33,10 +33,11 @@ def adaptive_avg_pool(node: fx.Node) -> str | None:
     if any(extent % count for extent, count in zip(size, out, strict=True)):
         sizes = f"output {out[0]}x{out[1]} does not divide the input {size[0]}x{size[1]}"
         return f"{sizes}, so windows differ in size"
-    return _batched(node)
+    return batched(node)
 
 
-def _batched(node: fx.Node) -> str | None:
+def batched(node: fx.Node) -> str | None:
+    """Why the input of a 2-D pooling, or of its gradient, is no batch of images."""
     rank = len(shape(arguments(node)["self"]))
     if rank != 4:
         return f"its input has rank {rank}, and the NPU pools batched images of rank 4"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import fx
 
+from mlir_npu.lowering.support.pooling import batched
 from mlir_npu.lowering.support.rules import arguments, rule, shape
 
 
@@ -11,7 +12,7 @@ from mlir_npu.lowering.support.rules import arguments, rule, shape
 def avg_pool_backward(node: fx.Node) -> str | None:
     """Gradient of 2-D average pooling, with any window, stride, padding, ceil_mode,
     count_include_pad and divisor_override."""
-    return _batched(node)
+    return batched(node)
 
 
 @rule("aten._adaptive_avg_pool2d_backward.default")
@@ -21,11 +22,4 @@ def adaptive_avg_pool_backward(node: fx.Node) -> str | None:
     size, out = shape(call["self"])[-2:], shape(call["grad_output"])[-2:]
     if any(extent % count for extent, count in zip(size, out, strict=True)):
         return f"its windows, of {size[0]}x{size[1]} to {out[0]}x{out[1]}, differ in size"
-    return _batched(node)
-
-
-def _batched(node: fx.Node) -> str | None:
-    rank = len(shape(arguments(node)["self"]))
-    if rank != 4:
-        return f"its input has rank {rank}, and the NPU pools batched images of rank 4"
-    return None
+    return batched(node)
