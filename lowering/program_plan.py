@@ -1,8 +1,8 @@
 """A whole program, over all graph breaks, as plain frozen data: units, values, and what runs when.
 
 A unit is one compiled graph, called once. Every value that crosses from one unit to another, or is
-an input, a result, a saved tensor, a tangent or a gradient of the program, has a name that is unique
-in the program. `forward` and `backward` are lists of steps, to be run in order.
+an input, a result, a saved tensor, a tangent or a gradient, has a name that is unique in the
+program. `forward` and `backward` are lists of steps, to be run in order.
 
 Two values share memory only where a `View` step says so, and only units that list a value in
 `written` change its contents.
@@ -107,7 +107,8 @@ class Check:
 
 @dataclass(frozen=True)
 class Sum:
-    """`output` is the sum of these tangents, in order; with none of them it is all zeros."""
+    """`output` is the sum of these tangents, in order, with the strides of the value `output`. Of
+    one it is a copy, or itself if it has these strides; of none it is all zeros."""
 
     output: str
     inputs: tuple[str, ...]
