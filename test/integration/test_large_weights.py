@@ -2,22 +2,21 @@
 
 import math
 
-import mlir_npu
 import pytest
 import torch
 from parity import assert_same
 from torch import nn
+
+import mlir_npu
 
 MIB = 1 << 20
 
 
 def prepared_bytes(program) -> int:
     """What the program's regions keep in an order of their own."""
-    parts = program._executable.inner.parts.values()
-    signatures = [part.signature.main for part in parts]
-    return sum(
-        4 * math.prod(main.arguments[i].shape) for main in signatures for i in main.slots("prepared")
-    )
+    mains = [part.signature.main for part in program._executable.inner.parts.values()]
+    kept = [main.arguments[i] for main in mains for i in main.slots("prepared")]
+    return sum(4 * math.prod(argument.shape) for argument in kept)
 
 
 def convolution(rows, columns, *, bias=True, batch=1):
