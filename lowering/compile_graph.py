@@ -29,6 +29,7 @@ from mlir_npu.lowering.region_modules import RegionModule, wanted_modules
 from mlir_npu.lowering.report import GraphReport, PartReport, describe_part, record, report_part
 from mlir_npu.lowering.roles import Role
 from mlir_npu.lowering.stitch import stitch, stitched_source
+from mlir_npu.lowering.support.rules import HOLDS_ZEROS
 from mlir_npu.options import Options
 
 logger = logging.getLogger("mlir_npu.graph")
@@ -68,9 +69,11 @@ def compile_graph(
         if folder is not None:
             options = dataclasses.replace(options, dump_dir=str(folder))
         static = frozenset(name for name, role in roles.items() if role.static)
+        zeros = frozenset(name for name, role in roles.items() if role.zeros)
         calls: dict[str, Callable] = {}
         reports: list[PartReport] = []
         for part in plan.parts:
+            _mark_zeros(part, zeros)
             compiled = _compile_part(part, options, static)
             calls[part.name] = compiled.call
             tuning = compiled.call.tuning if compiled.engine == "npu" else None
@@ -85,6 +88,12 @@ def compile_graph(
         _log(kind, reports)
         logger.debug("%s graph as Python:\n%s", kind, source)
         return CompiledGraph(plan, calls, stitch(plan, calls, source), report)
+
+
+def _mark_zeros(part: Part, zeros: frozenset[str]) -> None:
+    for node in part.graph_module.graph.find_nodes(op="placeholder"):
+        if node.name in zeros:
+            node.meta[HOLDS_ZEROS] = True
 
 
 def _compile_part(part: Part, options: Options, static: frozenset[str]) -> HostPart:

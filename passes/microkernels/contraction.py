@@ -46,7 +46,6 @@ from mlir_npu.passes.microkernels.register_reduction import (
     reduce_tile,
 )
 
-F32_BYTES = 4
 # With more tiles in a row than this the share of padding is not worth code of its own.
 BORDER_TILES = 2
 
@@ -77,13 +76,14 @@ def emit_contraction(contraction: Contraction, unit: VectorUnit) -> None:
 def _emit_product(contraction: Contraction, start: Cursor, unit: VectorUnit) -> None:
     none = unit_dim(len(contraction.operands))
     *outer, rows, columns = [none, none, *contraction.pixels]
+    size = contraction.operands[INPUT].element.width // 8
     tile = choose_register_tile(
         rows.extent,
         columns.extent,
         contraction.block.extent,
         contraction.lanes.extent,
         unit,
-        (rows.strides[INPUT] * F32_BYTES, columns.strides[INPUT] * F32_BYTES),
+        (rows.strides[INPUT] * size, columns.strides[INPUT] * size),
     )
     for blocks in split(contraction.block.extent, tile.blocks):
 
