@@ -71,8 +71,9 @@ class CompiledRegion:
         self.interface = interface
         self._kernel = kernel
         self._prepare = kernel.sibling("prepare") if signature.prepare else None
-        self._num_threads = num_threads
+        self.num_threads = num_threads
         self.tuning: Tuning | None = None  # what was measured when it was compiled
+        self.code: object | None = None  # what it was loaded from, if that is kept
         self._blocks: list[SlotBlock] = []
         self._bind_slots()
         self._cache = PreparedCache(self._make_prepared)
@@ -179,7 +180,7 @@ class CompiledRegion:
             return
         size = self._workspace
         if self._scratch:
-            size += self._scratch * (self._num_threads or torch.get_num_threads())
+            size += self._scratch * (self.num_threads or torch.get_num_threads())
         arena = POOL.take()
         base = arena.reserve(size)
         block.values[memory[0]] = base
