@@ -39,6 +39,7 @@ class CapturedGraph:
     """One graph of Dynamo; AOTAutograd makes an inference graph of it, or forward and backward.
 
     names: where its inputs come from, as Dynamo writes it, if the graph does not know any more.
+    ended_by: why Dynamo ended the graph where it did, if that was a graph break.
     """
 
     def __init__(
@@ -53,6 +54,8 @@ class CapturedGraph:
         # nested inputs get flattened, after which positions say nothing
         self._sources = [] if nested else list(map(_source, placeholders, names, example_inputs))
         self._results: dict[AOTOutput, str] = {}
+        reason = getattr(graph_module, "compile_subgraph_reason", None)
+        self.ended_by = reason if reason is not None and reason.graph_break else None
 
     def learn_results(self, forward: fx.GraphModule) -> None:
         """Remember the names of the forward's results; the backward's gradients belong to them."""
