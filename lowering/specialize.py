@@ -1,9 +1,10 @@
 """Static sizes for a graph that Dynamo captured with symbols because a size had changed.
 
-By default Dynamo makes a size symbolic once a second value of it is seen. The NPU takes static
-shapes only, so the symbols are fixed to the sizes at hand, which Dynamo guards, and another size
-compiles anew. Sizes that the user asked to be dynamic (`torch.compile(dynamic=True)`,
-`mark_dynamic`) stay symbols, and what depends on them runs on the host.
+By default Dynamo makes a size symbolic once a second value of it is seen, and likewise a number,
+such as the stride of a convolution. The NPU takes static shapes only, so symbols that shapes depend
+on are fixed to the values at hand, which Dynamo guards, and another value compiles anew. Sizes that
+the user asked to be dynamic (`torch.compile(dynamic=True)`, `mark_dynamic`) stay symbols, and what
+depends on them runs on the host.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ from torch.utils import _pytree as pytree
 
 
 def fix_sizes(graph_module: fx.GraphModule) -> None:
-    """Guard every size of the inputs of a graph from Dynamo, unless the user wants it dynamic."""
+    """Guard every size of the inputs of a graph from Dynamo, and every number that some shape in
+    it depends on, unless the user wants sizes dynamic."""
     if not torch._dynamo.config.assume_static_by_default:  # dynamic=True
         return
     placeholders = graph_module.graph.find_nodes(op="placeholder")
     values = [node.meta.get("example_value") for node in placeholders]
     sizes = [size for value in values for size in _symbolic_sizes(value)]
+    sizes += _numbers_in_shapes(values, graph_module)
     if not sizes or _has_dynamic_marks(sizes[0].node.shape_env):
         return
     for size in sizes:
@@ -52,6 +55,18 @@ def _symbolic_sizes(value: object) -> list[torch.SymInt]:
         return []
     extents = (*value.shape, *value.stride(), value.storage_offset())
     return [extent for extent in extents if isinstance(extent, torch.SymInt)]
+
+
+def _numbers_in_shapes(
+    inputs: Sequence[object], graph_module: fx.GraphModule
+) -> list[torch.SymInt]:
+    numbers = [value for value in inputs if isinstance(value, torch.SymInt)]
+    if not numbers:
+        return []
+    values = pytree.tree_leaves([n.meta.get("example_value") for n in graph_module.graph.nodes])
+    extents = [extent for value in values for extent in _symbolic_sizes(value)]
+    symbols = {symbol for extent in extents for symbol in extent.node.expr.free_symbols}
+    return [number for number in numbers if number.node.expr.free_symbols & symbols]
 
 
 def _has_dynamic_marks(shapes: ShapeEnv) -> bool:

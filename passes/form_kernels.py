@@ -45,8 +45,6 @@ from mlir_npu.passes.rewriting.values import (
 from mlir_npu.passes.rewriting.views import VIEWS
 
 PAD = "tensor.pad"
-# Kernels that may read one transposed operand, each by moves of its own, where sram is a cache.
-READERS_IN_CACHE = 2
 # Their second operand is the tensor that they write into.
 _WRITES_INTO = ("tensor.insert_slice", "tensor.insert")
 _STAYS = (*VIEWS, "func.return", "func.call", "arith.constant")
@@ -58,7 +56,7 @@ def form_kernels(module: ir.Operation, options: NoOptions) -> None:
     for function in region_functions(module):
         block = function.regions[0].blocks[0]
         _normalize(block)
-        edges = find_edges(block, READERS_IN_CACHE if target_of(module).cached else None)
+        edges = find_edges(block, cached=target_of(module).cached)
         coalesce_transposes(block, besides=edges)
         _outline_all(module, function, edges, names)
         erase_unused(block)

@@ -78,6 +78,21 @@ def test_numbers_that_change():
     assert len(reports) <= 4
 
 
+def test_numbers_that_shapes_depend_on():
+    """Dynamo makes the second stride symbolic; each is compiled once, for the NPU."""
+    conv = nn.Conv2d(3, 16, 3).eval()
+
+    def model(x, stride):
+        return torch.relu(nn.functional.conv2d(x, conv.weight, conv.bias, stride))
+
+    compiled, x = torch.compile(model, backend="mlir_npu"), torch.randn(1, 3, 16, 16)
+    with collect() as reports, torch.no_grad():
+        for stride in (1, 2, 3, 2, 1):
+            assert_same(compiled(x, stride), model(x, stride))
+    assert len(reports) == 3
+    assert all(report.regions and not report.rejections for report in reports)
+
+
 def test_dynamic_training():
     """peers D9."""
     import copy
