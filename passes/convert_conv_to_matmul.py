@@ -1,10 +1,10 @@
 """Compute 1 x 1 convolutions in the order of their tensors, where these have channels first.
 
 Between an image that is read and a result that is stored with channels first, a 1 x 1 convolution
-is a matrix product: weights as they lie times an image whose pixels lie side by side. It becomes one
-generic `npu.op = "pointwise_conv2d"`; the elementwise generic that follows takes on its order, and
-no transpose is left. It applies to targets whose vector unit does the work (`cached`), where the model of its
-cost says that vectors over pixels are faster (see `analysis/pointwise.py`).
+is a matrix product: weights as they lie times an image whose positions lie side by side. It becomes
+one generic `npu.op = "pointwise_conv2d"`; the elementwise generic that follows takes on its order,
+and no transpose is left. It applies to targets whose vector unit does the work (`cached`), where
+vectors over positions are expected to be faster (see `analysis/pointwise.py`).
 
     r[n,k,y,x] += w[k,c] image[n,c,y,x]
 

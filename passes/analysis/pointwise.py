@@ -1,29 +1,47 @@
-"""Whether a 1 x 1 convolution is faster on images with channels first, as they lie in memory.
+"""What order 1 x 1 convolutions want their image and their weights in, where sram is a cache.
 
-With channels last its vectors run over output channels, and the image and the result are
-transposed. With channels first they run over pixels: nothing is transposed, but pixels do not
-always fill vectors. Fitted to measured layers (see the test).
+With channels last, vectors run over output channels: the weights are put in order, and an image and
+a result that have channels first are transposed. With channels first, vectors run over positions:
+nothing is put in order, but positions do not always fill vectors. The costs are shares of the time
+of the multiply-adds, fitted to measured layers (see the test).
 """
 
 from __future__ import annotations
 
-# What transposes cost, in the time of a vector's multiply-adds per element.
+# Weights from this size on are not copied. Putting them in order takes as long as multiplying them
+# with some positions of the image, which is little from the first number of positions on; up to the
+# second one tile has all.
+LARGE_WEIGHTS = 1 << 20  # bytes
+POSITIONS_OF_ONE_TILE = range(48, 257)
+ORDERING_POSITIONS = 10
+# Transposes of image and result, per channel of the other one.
 TRANSPOSE_COST = 16
 # A vector that is partly filled costs this share of a full one.
 PARTIAL_COST = 0.5
-# Share of the time that is lost where rows of pixels begin within lines and do not stay in cache.
-STRADDLING_COST = 0.08
+# Rows of positions that begin within cache lines, in an image that takes up the cache.
+STRADDLING_COST = 0.05
+F32_BYTES = 4
+
+
+def orders_weights_in_calls(weight_bytes: int, positions: int) -> bool:
+    """Whether a kernel with channels last puts its weights in order whenever it is called."""
+    return weight_bytes >= LARGE_WEIGHTS and positions in POSITIONS_OF_ONE_TILE
 
 
 def gains_channels_first(
-    inputs: int, outputs: int, pixels: int, lanes: int, cache_bytes: int
+    inputs: int, outputs: int, positions: int, lanes: int, cache_bytes: int
 ) -> bool:
-    """Whether an f32 layer of `inputs` to `outputs` channels on one image of `pixels` gains."""
-    if pixels < lanes:
+    """Whether an f32 layer of `inputs` to `outputs` channels is faster with channels first.
+
+    positions: of one image, which has channels first, as the result has. lanes: of a vector.
+    """
+    full, rest = divmod(positions, lanes)
+    if not full:
         return False
-    full, rest = divmod(pixels, lanes)
-    vectors = full + PARTIAL_COST * rest.bit_count()
-    first = vectors * lanes / pixels
-    if rest and 4 * inputs * pixels > cache_bytes // 2:
+    first = (full + PARTIAL_COST * rest.bit_count()) * lanes / positions
+    if rest and F32_BYTES * inputs * positions > cache_bytes // 2:
         first += STRADDLING_COST
-    return first < 1 + TRANSPOSE_COST * (1 / inputs + 1 / outputs)
+    last = 1 + TRANSPOSE_COST * (1 / inputs + 1 / outputs)
+    if orders_weights_in_calls(F32_BYTES * inputs * outputs, positions):
+        last += ORDERING_POSITIONS / positions
+    return first < last
