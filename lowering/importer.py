@@ -125,7 +125,12 @@ def _node_importer() -> type:
 
 def _interface(retraced: Retraced, parameters: tuple[int, ...]) -> Interface:
     return Interface(
-        retraced.inputs, parameters, retraced.constants, retraced.results, retraced.outputs
+        retraced.inputs,
+        parameters,
+        retraced.constants,
+        retraced.results,
+        retraced.outputs,
+        retraced.zeros,
     )
 
 

@@ -44,6 +44,7 @@ STAGES = (
             "strip-asserts",
             "drop-unused-results",
             *CLEANUP,
+            "narrow-contractions",
             "convert-layout",
             "fuse-elementwise",
             *CLEANUP,

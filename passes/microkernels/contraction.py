@@ -47,7 +47,6 @@ from mlir_npu.passes.microkernels.register_reduction import (
     reduce_tile,
 )
 
-F32_BYTES = 4
 # With more tiles in a row than this the share of padding is not worth code of its own.
 BORDER_TILES = 2
 
@@ -118,13 +117,14 @@ def _rows_and_columns(contraction: Contraction) -> tuple[list[Dim], Dim, Dim]:
 
 def _register_tile(contraction: Contraction, unit: VectorUnit) -> RegisterTile:
     _, rows, columns = _rows_and_columns(contraction)
+    size = contraction.operands[INPUT].element.width // 8
     return choose_register_tile(
         rows.extent,
         columns.extent,
         contraction.block.extent,
         contraction.lanes.extent,
         unit,
-        (rows.strides[INPUT] * F32_BYTES, columns.strides[INPUT] * F32_BYTES),
+        (rows.strides[INPUT] * size, columns.strides[INPUT] * size),
     )
 
 

@@ -63,6 +63,11 @@ NOTES = {
     "drop-unused-results": Note("""
         A maximum comes with its position, which hardly anybody reads and no kernel computes.
     """),
+    "narrow-contractions": Note("""
+        In quantised networks, products of 8-bit integers that were widened to 32 bits become
+        products of the 8-bit ones: a quarter of the bytes to move, and the fast mode of the matrix
+        unit. This block computes with floats, so nothing changes.
+    """),
     "convert-layout": Note("""
         Channels become the innermost dimension of the convolution and of all that follows: the
         matrix unit sums over channels, and a DMA moves contiguous channels in long bursts.
