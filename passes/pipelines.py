@@ -48,6 +48,7 @@ STAGES = (
             "convert-layout",
             "fuse-elementwise",
             *CLEANUP,
+            "convert-conv-to-matmul",
             "convert-conv-to-winograd",
             "pack-weights",
             "form-kernels",

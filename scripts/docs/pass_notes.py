@@ -79,6 +79,10 @@ NOTES = {
         part of batch norm that only depends on parameters stays apart, on one number per
         channel instead of every pixel.
     """),
+    "convert-conv-to-matmul": Note("""
+        A 1 x 1 convolution between tensors with channels first would stay in their order; this
+        block begins and ends with other layers.
+    """),
     "convert-conv-to-winograd": Note("""
         Only a CPU trades multiplications for additions; a matrix unit is made for the plain sum.
     """),
