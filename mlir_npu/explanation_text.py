@@ -46,10 +46,11 @@ def _summary(explanation: Explanation) -> str:
     regions = _count(explanation.regions, "NPU region")
     nodes = _count(explanation.npu_nodes, "node")
     share = _share(explanation.npu_macs, explanation.macs)
+    integers = f", {explanation.integer_macs:,} of them int8" if explanation.integer_macs else ""
     return (
         f"{graphs}, {breaks}, {regions}\n"
         f"{nodes} on the NPU, {explanation.host_nodes} on the host\n"
-        f"{explanation.macs:,} multiply-accumulates, {share} on the NPU"
+        f"{explanation.macs:,} multiply-accumulates, {share} on the NPU{integers}"
     )
 
 
