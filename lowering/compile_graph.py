@@ -20,6 +20,7 @@ from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from mlir_npu.errors import RegionCompileError, StrictError
 from mlir_npu.logs import warn_once
+from mlir_npu.lowering.branches import with_compiled_branches
 from mlir_npu.lowering.compile_region import compile_region, import_region
 from mlir_npu.lowering.fallback import HostPart, compile_host
 from mlir_npu.lowering.host_work import refuse_fallbacks, warn_of_host_work
@@ -49,17 +50,33 @@ class CompiledGraph:
 
 
 def compile_graph(
-    graph_module: fx.GraphModule, *, kind: str, options: Options, roles: Mapping[str, Role]
+    graph_module: fx.GraphModule,
+    *,
+    kind: str,
+    options: Options,
+    roles: Mapping[str, Role],
+    sizes: str = "",
 ) -> CompiledGraph:
     """Compile all parts of the graph.
 
-    kind: "inference", "forward" or "backward"; roles: what each placeholder is. Raises StrictError
-    with options.strict if there is a fallback: see `host_work`, a region that does not compile, or
-    a host part that the engine asked for does not take.
+    kind: "inference", "forward", "backward" or "branch"; roles: what each placeholder is; sizes:
+    what it was specialised for, for people. Raises StrictError with options.strict if there is a
+    fallback: see `host_work`, a region that does not compile, or a host part that the engine asked
+    for does not take.
     """
     # Tracing patches nn.Module for all threads, and backwards are compiled outside of Dynamo, so
     # they take its lock too. AOTAutograd's fake mode would keep constants from being read.
     with compile_lock, unset_fake_temporarily():
+        if options.fallback != "inductor":  # which compiles branches itself
+            graph_module = with_compiled_branches(
+                graph_module,
+                roles,
+                lambda graph, inner: (
+                    compile_graph(
+                        graph, kind="branch", options=options, roles=inner, sizes=sizes
+                    ).call
+                ),
+            )
         plan = partition(graph_module, options)
         if options.strict:
             refuse_fallbacks(plan, options)
@@ -80,7 +97,7 @@ def compile_graph(
         source = stitched_source(plan, kind, comments)
         if folder is not None:
             folder.with_suffix(".py").write_text(source)
-        report = GraphReport(kind, tuple(reports), plan.rejections, source)
+        report = GraphReport(kind, tuple(reports), plan.rejections, source, sizes)
         record(report)
         _log(kind, reports)
         logger.debug("%s graph as Python:\n%s", kind, source)

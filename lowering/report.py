@@ -44,12 +44,14 @@ class PartReport:
 
 @dataclass(frozen=True)
 class GraphReport:
-    """One compiled graph. kind: "inference", "forward" or "backward"; source: as stitched."""
+    """One compiled graph. kind: "inference", "forward", "backward" or "branch" (of torch.cond);
+    source: as stitched; sizes: "x.size()[0] = 4", the dynamic sizes that it was compiled for."""
 
     kind: str
     parts: tuple[PartReport, ...]
     rejections: tuple[Rejection, ...]
     source: str
+    sizes: str = ""
 
     @property
     def regions(self) -> tuple[PartReport, ...]:

@@ -8,7 +8,7 @@ which is which.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -47,6 +47,11 @@ class CapturedGraph:
         nested = any(isinstance(value, (list, tuple, dict)) for value in example_inputs)
         # nested inputs get flattened, after which positions say nothing
         self._sources = [] if nested else list(map(_source, placeholders, names))
+        self._sizes = {
+            value.node.expr: readable(name)
+            for node, name in zip(placeholders, names, strict=True)
+            if isinstance(value := node.meta.get("example_value"), torch.SymInt)
+        }
         self._results: dict[AOTOutput, str] = {}
 
     def learn_results(self, forward: fx.GraphModule) -> None:
@@ -78,6 +83,12 @@ class CapturedGraph:
                 f"{source.text}: {describe_value(node.meta.get('val'))}", source.static
             )
         return found
+
+    def describe_sizes(self, sizes: Mapping[object, int]) -> str:
+        """ "x.size()[0] = 4" for every symbol and its value."""
+        return ", ".join(
+            f"{self._sizes.get(symbol, symbol)} = {size}" for symbol, size in sizes.items()
+        )
 
     def _explain(self, descriptor: object) -> Role:
         if isinstance(descriptor, PlainAOTInput) and descriptor.idx < len(self._sources):
