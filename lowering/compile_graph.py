@@ -24,12 +24,14 @@ from mlir_npu.lowering.branches import with_compiled_branches
 from mlir_npu.lowering.compile_region import compile_region, import_region
 from mlir_npu.lowering.fallback import HostPart, compile_host
 from mlir_npu.lowering.host_work import refuse_fallbacks, warn_of_host_work
+from mlir_npu.lowering.part_calls import watched
 from mlir_npu.lowering.partition import partition
 from mlir_npu.lowering.plan import Part, PartitionPlan
 from mlir_npu.lowering.region_modules import RegionModule, wanted_modules
 from mlir_npu.lowering.report import GraphReport, PartReport, describe_part, record, report_part
-from mlir_npu.lowering.roles import Role
+from mlir_npu.lowering.roles import CapturedGraph, Role
 from mlir_npu.lowering.stitch import stitch, stitched_source
+from mlir_npu.lowering.support.rules import HOLDS_ZEROS
 from mlir_npu.options import Options
 
 logger = logging.getLogger("mlir_npu.graph")
@@ -56,27 +58,25 @@ def compile_graph(
     options: Options,
     roles: Mapping[str, Role],
     sizes: str = "",
+    captured: CapturedGraph | None = None,
 ) -> CompiledGraph:
     """Compile all parts of the graph.
 
     kind: "inference", "forward", "backward" or "branch"; roles: what each placeholder is; sizes:
-    what it was specialised for, for people. Raises StrictError with options.strict if there is a
-    fallback: see `host_work`, a region that does not compile, or a host part that the engine asked
-    for does not take.
+    what it was specialised for, for people; captured: Dynamo's graph, for the report. Raises
+    StrictError with options.strict if there is a fallback: see `host_work`, a region that does not
+    compile, or a host part that the engine asked for does not take.
     """
     # Tracing patches nn.Module for all threads, and backwards are compiled outside of Dynamo, so
     # they take its lock too. AOTAutograd's fake mode would keep constants from being read.
     with compile_lock, unset_fake_temporarily():
         if options.fallback != "inductor":  # which compiles branches itself
-            graph_module = with_compiled_branches(
-                graph_module,
-                roles,
-                lambda graph, inner: (
-                    compile_graph(
-                        graph, kind="branch", options=options, roles=inner, sizes=sizes
-                    ).call
-                ),
-            )
+
+            def compile_branch(branch: fx.GraphModule, inner: Mapping[str, Role]) -> Callable:
+                common = {"options": options, "sizes": sizes, "captured": captured}
+                return compile_graph(branch, kind="branch", roles=inner, **common).call
+
+            graph_module = with_compiled_branches(graph_module, roles, compile_branch)
         plan = partition(graph_module, options)
         if options.strict:
             refuse_fallbacks(plan, options)
@@ -85,9 +85,11 @@ def compile_graph(
         if folder is not None:
             options = dataclasses.replace(options, dump_dir=str(folder))
         static = frozenset(name for name, role in roles.items() if role.static)
+        zeros = frozenset(name for name, role in roles.items() if role.zeros)
         calls: dict[str, Callable] = {}
         reports: list[PartReport] = []
         for part in plan.parts:
+            _mark_zeros(part, zeros)
             compiled = _compile_part(part, options, static)
             calls[part.name] = compiled.call
             tuning = compiled.call.tuning if compiled.engine == "npu" else None
@@ -97,11 +99,17 @@ def compile_graph(
         source = stitched_source(plan, kind, comments)
         if folder is not None:
             folder.with_suffix(".py").write_text(source)
-        report = GraphReport(kind, tuple(reports), plan.rejections, source, sizes)
+        report = GraphReport(kind, tuple(reports), plan.rejections, source, sizes, captured)
         record(report)
         _log(kind, reports)
         logger.debug("%s graph as Python:\n%s", kind, source)
-        return CompiledGraph(plan, calls, stitch(plan, calls, source), report)
+        return CompiledGraph(plan, calls, stitch(plan, watched(calls, report), source), report)
+
+
+def _mark_zeros(part: Part, zeros: frozenset[str]) -> None:
+    for node in part.graph_module.graph.find_nodes(op="placeholder"):
+        if node.name in zeros:
+            node.meta[HOLDS_ZEROS] = True
 
 
 def _compile_part(part: Part, options: Options, static: frozenset[str]) -> HostPart:

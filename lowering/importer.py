@@ -69,6 +69,11 @@ def import_graph(
 
 def import_retraced(retraced: Retraced, parameters: Set[str] = frozenset()) -> ImportedRegion:
     """Import a graph that has been traced again. Raises RegionImportError."""
+    return lower_to_linalg(torch_module(retraced), retraced, parameters)
+
+
+def torch_module(retraced: Retraced) -> ir.Module:
+    """The graph in the torch dialect. Raises RegionImportError."""
     for node in retraced.graph_module.graph.nodes:
         _refuse_crashes(node)
     context = make_context()
@@ -81,8 +86,15 @@ def import_retraced(retraced: Retraced, parameters: Set[str] = frozenset()) -> I
             importer.import_stateless_graph(retraced.graph_module.graph, func_name="main")
         except (NotImplementedError, TypeError, RuntimeError, AssertionError) as error:
             raise RegionImportError(f"torch-mlir cannot import the graph: {error}") from error
-        module = importer.module
-        _refuse_unknown_operators(module)
+        _refuse_unknown_operators(importer.module)
+    return importer.module
+
+
+def lower_to_linalg(
+    module: ir.Module, retraced: Retraced, parameters: Set[str] = frozenset()
+) -> ImportedRegion:
+    """Lower the module of a graph in place. Raises RegionImportError."""
+    with module.context, ir.Location.unknown():
         _lower(module)
         _refuse_other_dialects(module)
         indices = tuple(i for i, name in enumerate(retraced.input_names) if name in parameters)
@@ -113,7 +125,12 @@ def _node_importer() -> type:
 
 def _interface(retraced: Retraced, parameters: tuple[int, ...]) -> Interface:
     return Interface(
-        retraced.inputs, parameters, retraced.constants, retraced.results, retraced.outputs
+        retraced.inputs,
+        parameters,
+        retraced.constants,
+        retraced.results,
+        retraced.outputs,
+        retraced.zeros,
     )
 
 

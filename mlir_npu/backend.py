@@ -49,7 +49,9 @@ def mlir_npu(
         def compile_static(static: fx.GraphModule, sizes: Mapping[Any, int] = {}) -> Callable:
             roles = captured.roles(static)
             text = captured.describe_sizes(sizes)
-            return compile_graph(static, kind=kind, options=parsed, roles=roles, sizes=text).call
+            return compile_graph(
+                static, kind=kind, options=parsed, roles=roles, sizes=text, captured=captured
+            ).call
 
         reader = size_reader(graph, symbols)
         if reader is None:

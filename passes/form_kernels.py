@@ -4,9 +4,10 @@ A kernel holds one root operation, the pad of its image, the tensor it starts fr
 elementwise generic that ends it, if nothing else uses what lies between; besides that the
 transposes of its operands and of its result, which become a part of the moves of tiles. Where sram
 is a cache and many kernels read the same transposed operand, the transpose is a kernel of its own.
-`npu.kernel` says its kind: conv2d, grouped_conv2d, depthwise_conv2d, matmul, pool2d, reduce,
-eltwise, or copy for what only moves elements. Arguments and results are tensors; scalars are made
-inside. What remains is calls, reshapes that move nothing, and dense constants.
+`npu.kernel` says its kind: conv2d, grouped_conv2d, depthwise_conv2d, pointwise_conv2d,
+winograd_conv2d, matmul, pool2d, reduce, eltwise, or copy for what only moves elements. Arguments
+and results are tensors; scalars are made inside. What remains is calls, reshapes that move nothing,
+and dense constants.
 
 Before:
     %p = tensor.pad %x low[0, 1, 1, 0] high[0, 1, 1, 0] {%zero}
@@ -45,8 +46,6 @@ from mlir_npu.passes.rewriting.values import (
 from mlir_npu.passes.rewriting.views import VIEWS
 
 PAD = "tensor.pad"
-# Kernels that may read one transposed operand, each by moves of its own, where sram is a cache.
-READERS_IN_CACHE = 2
 # Their second operand is the tensor that they write into.
 _WRITES_INTO = ("tensor.insert_slice", "tensor.insert")
 _STAYS = (*VIEWS, "func.return", "func.call", "arith.constant")
@@ -58,7 +57,7 @@ def form_kernels(module: ir.Operation, options: NoOptions) -> None:
     for function in region_functions(module):
         block = function.regions[0].blocks[0]
         _normalize(block)
-        edges = find_edges(block, READERS_IN_CACHE if target_of(module).cached else None)
+        edges = find_edges(block, cached=target_of(module).cached)
         coalesce_transposes(block, besides=edges)
         _outline_all(module, function, edges, names)
         erase_unused(block)

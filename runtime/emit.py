@@ -13,11 +13,14 @@ from mlir_npu.runtime.packed_entry import pack_arguments
 EXTERNAL = "#llvm.linkage<external>"
 
 
-def emit_object(module: ir.Module, *, entries: bool = True, opt_level: int = 3) -> bytes:
+def emit_object(
+    module: ir.Module, *, entries: bool = True, opt_level: int = 3, movable: bool = False
+) -> bytes:
     """The object of a module with at least one function. Raises KernelLinkError.
 
     entries: whether its public functions are called from Python. They are changed in place, into
-    functions of one pointer to all their arguments.
+    functions of one pointer to all their arguments. movable: position-independent code, for the
+    linkers of others; NativeCode takes it only without.
     """
     functions = [op.operation for op in module.body.operations if op.operation.name == "llvm.func"]
     defined = [op for op in functions if len(op.regions[0].blocks)]
@@ -26,7 +29,9 @@ def emit_object(module: ir.Module, *, entries: bool = True, opt_level: int = 3) 
             if _is_public(function):
                 pack_arguments(function)
     try:
-        engine = ExecutionEngine(module, opt_level=opt_level, enable_object_dump=True)
+        engine = ExecutionEngine(
+            module, opt_level=opt_level, enable_object_dump=True, enable_pic=movable
+        )
     except RuntimeError as error:  # an operation is left that LLVM IR cannot express
         raise KernelLinkError(f"{error} (its reason is on stderr)") from error
     callable_ = [_symbol(op) for op in defined if str(op.attributes["linkage"]) == EXTERNAL]

@@ -165,6 +165,12 @@ class _Object:
         ]
 
 
+def undefined_symbols(data: bytes) -> tuple[str, ...]:
+    """Names that an object needs of others. Raises KernelLinkError."""
+    symbols = _Object(data).symbols
+    return tuple(sorted(name for name, _, section, _ in symbols if name and section == _UNDEFINED))
+
+
 def _lay_out(sections: Sequence[_Section]) -> tuple[int, list[tuple[int, int, int]]]:
     """Place sections of the same protection together, each group on pages of its own.
 

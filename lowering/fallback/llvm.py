@@ -7,6 +7,7 @@ RefusedCallsError, which names them; split_part.py then leaves those to eager.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import torch
 from torch import fx
@@ -24,6 +25,9 @@ from mlir_npu.runtime.compile_pool import run_here
 from mlir_npu.runtime.kernel import KernelLinkError
 from mlir_npu.runtime.region import CompiledRegion
 from mlir_npu.runtime.signature import SignatureError
+
+if TYPE_CHECKING:
+    from mlir_npu.lowering.retrace import Retraced
 
 
 class RefusedCallsError(HostLoweringError):
@@ -52,26 +56,36 @@ def compile_host_llvm(part: Part, options: Options) -> CompiledRegion:
 
 def _compile(part: Part, options: Options) -> RegionCode:
     from mlir_npu.dialect.bindings import ir
-    from mlir_npu.lowering.fallback.host_decompositions import HOST_DECOMPOSITIONS
     from mlir_npu.lowering.importer import import_retraced
-    from mlir_npu.lowering.retrace import retrace
     from mlir_npu.passes.pipelines import HOST_RECIPE
 
     dump = StageDump(options.dump_dir, part.name)
     dump.graph(part.graph_module)
-    nodes = part.graph_module.graph.nodes
-    if refused := _reasons((node.name, _respelling(node)) for node in nodes):
-        raise RefusedCallsError(refused)
-    retraced = retrace(part.graph_module, HOST_DECOMPOSITIONS)
-    nodes = retraced.graph_module.graph.nodes
-    if refused := _reasons((_original(node), explain_refusal(node)) for node in nodes):
-        raise RefusedCallsError(refused)
-    imported = import_retraced(retraced)
+    imported = import_retraced(retrace_host(part))
     with imported.module.context, ir.Location.unknown():
         set_target(imported.module.operation, load_target("host"))
         set_threads(imported.module, options.num_threads)
     dump.stage("import", imported.module)
     return build_code(imported, HOST_RECIPE, run_here, dump, use_cache=options.cache)
+
+
+def retrace_host(part: Part, *, at_any_size: bool = False) -> Retraced:
+    """The part in the calls that host lowering takes; at_any_size: also those at which eager is
+    faster. Raises RefusedCallsError and RegionImportError."""
+    from mlir_npu.lowering.fallback.host_decompositions import HOST_DECOMPOSITIONS
+    from mlir_npu.lowering.retrace import retrace
+
+    nodes = part.graph_module.graph.nodes
+    if refused := _reasons((node.name, _respelling(node)) for node in nodes):
+        raise RefusedCallsError(refused)
+    retraced = retrace(part.graph_module, HOST_DECOMPOSITIONS)
+    reasons = (
+        (_original(node), explain_refusal(node, at_any_size=at_any_size))
+        for node in retraced.graph_module.graph.nodes
+    )
+    if refused := _reasons(reasons):
+        raise RefusedCallsError(refused)
+    return retraced
 
 
 def _reasons(found: Iterable[tuple[str, str | None]]) -> dict[str, str]:

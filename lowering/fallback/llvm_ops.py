@@ -99,8 +99,9 @@ MAX_FUNCTION = 1024
 MAX_CAT = 16384
 
 
-def explain_refusal(node: fx.Node) -> str | None:
-    """Why host lowering does not take a node of a re-traced graph; None if it does."""
+def explain_refusal(node: fx.Node, *, at_any_size: bool = False) -> str | None:
+    """Why host lowering does not take a node of a re-traced graph; None if it does. at_any_size:
+    that eager is faster is no reason."""
     if node.op in ("placeholder", "output", "get_attr"):
         return None
     where = f" at {location}" if (location := source_location(node)) else ""
@@ -113,7 +114,8 @@ def explain_refusal(node: fx.Node) -> str | None:
         return f"{node.target}{where} is not verified for {_names(dtypes)}"
     if len(dtypes - BOOL) > 1:
         return f"{node.target}{where} mixes {_names(dtypes)}"
-    return _explain_details(node, operands, where)
+    reason = _explain_details(node, operands, where)
+    return reason if reason or at_any_size else _explain_size(node, operands, where)
 
 
 def _explain_details(node: fx.Node, operands: list[torch.Tensor], where: str) -> str | None:
@@ -131,7 +133,7 @@ def _explain_details(node: fx.Node, operands: list[torch.Tensor], where: str) ->
     numbers = [number for number in node.args[1:] if isinstance(number, float)]
     if node.target in _COMPARISONS and numbers and not operands[0].is_floating_point():
         return f"{node.target}{where} compares integers with the float {numbers[0]}"
-    return _explain_size(node, operands, where)
+    return None
 
 
 def _explain_size(node: fx.Node, operands: list[torch.Tensor], where: str) -> str | None:

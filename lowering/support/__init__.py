@@ -28,6 +28,7 @@ FAMILIES = (
     "normalization_backward",
     "pooling",
     "pooling_backward",
+    "quantized",
     "reduction",
     "shape",
     "volume",

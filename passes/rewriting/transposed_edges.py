@@ -1,15 +1,18 @@
 """Transposes at the edges of kernels, which become a part of the moves of their tiles.
 
 A kernel reads an operand through a transpose, and makes its result for one, where nothing but
-reshapes stands between; these change places with the transpose first. Operands that a kernel has
-in an order of its own, such as weights, are not read so: every tile would put them in order again.
+reshapes stands between; these change places with the transpose first. Weights are not read so,
+since every tile would put them in order again; but large ones, of which a copy in the kernel's
+order would take up memory, where one tile covers all positions of the image.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.analysis.permutation import Group, groups, inverse
+from mlir_npu.passes.analysis.pointwise import orders_weights_in_calls
 from mlir_npu.passes.kernels.walk import definition, users
 from mlir_npu.passes.rewriting.dependence import is_prepared
 from mlir_npu.passes.rewriting.epilogues import is_compute
@@ -22,8 +25,11 @@ from mlir_npu.passes.rewriting.transposes import (
     permutation_of,
     transpose_source,
 )
-from mlir_npu.passes.rewriting.values import before, is_static, replace, shape_of
+from mlir_npu.passes.rewriting.values import before, element_type, is_static, replace, shape_of
 from mlir_npu.passes.rewriting.views import VIEWS, unviewed, viewed
+
+# Kernels that may read one transposed operand, each by moves of its own, where sram is a cache.
+READERS_IN_CACHE = 2
 
 
 @dataclass(frozen=True)
@@ -55,15 +61,14 @@ def expose_transposes(block: ir.Block) -> None:
                     _before_operand(op, index)
 
 
-def find_edges(block: ir.Block, most_readers: int | None) -> Edges:
-    """The transposes of a block that kernels can take in.
-
-    most_readers: from more kernels than this a transposed operand is worth a copy; None: never.
-    """
+def find_edges(block: ir.Block, *, cached: bool) -> Edges:
+    """The transposes of a block that kernels can take in. cached: whether sram is a cache."""
     transposes = [view.operation for view in block.operations if view.operation.name == TRANSPOSE]
     moved = [op for op in transposes if is_static(op.operands[0])]
     stores = frozenset(op for op in moved if _ends_kernel(op))
-    loads = (op for op in moved if op not in stores and _is_read_by_kernels(op, most_readers))
+    loads = {op for op in moved if op not in stores and _is_read_by_kernels(op, cached)}
+    if cached:
+        loads |= {op for op in moved if _is_read_as_weights(op)}
     return Edges(frozenset(loads), stores)
 
 
@@ -72,17 +77,34 @@ def _ends_kernel(op: ir.Operation) -> bool:
     return is_compute(definition(source)) and users(source) == [op] and not is_prepared(source)
 
 
-def _is_read_by_kernels(op: ir.Operation, most: int | None) -> bool:
+def _is_read_by_kernels(op: ir.Operation, cached: bool) -> bool:
     value = op.results[0]
     readers = [(value, user) for user in users(value)]
     padded = [user for _, user in readers if user.name == "tensor.pad" and read_pad(user)]
     for pad in padded:
         readers.remove((value, pad))
         readers += [(pad.results[0], user) for user in users(pad.results[0])]
-    if not readers or (most is not None and len(readers) > most) or is_prepared(value):
+    if not readers or (cached and len(readers) > READERS_IN_CACHE) or is_prepared(value):
         return False
     behind_pads = {pad.results[0] for pad in padded}
     return all(_reads_tiles(user, used, used in behind_pads) for used, user in readers)
+
+
+def _is_read_as_weights(op: ir.Operation) -> bool:
+    """Whether one kernel reads large weights through `op`, each of them in one tile only."""
+    weights = op.results[0]
+    readers = users(weights)
+    given = definition(unviewed(op.operands[0])) is None
+    if not given or len(readers) != 1 or OP not in readers[0].attributes:
+        return False
+    kernel = readers[0]
+    if [operand == weights for operand in kernel.operands] != [False, True, False]:
+        return False
+    *taps, _, _ = shape_of(weights)
+    *positions, blocks, _ = shape_of(kernel.results[0])
+    size = math.prod(shape_of(weights)) * element_type(weights).width // 8
+    one_tap = math.prod(taps) == blocks
+    return one_tap and orders_weights_in_calls(size, math.prod(positions))
 
 
 def _reads_tiles(op: ir.Operation, value: ir.Value, padded: bool) -> bool:

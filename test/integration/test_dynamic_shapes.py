@@ -297,6 +297,23 @@ def test_numbers_that_change():
         assert any(report.regions for report in reports)
 
 
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_numbers_that_shapes_depend_on(dynamic):
+    """Dynamo makes the second stride symbolic; each is compiled once, for the NPU."""
+    conv = nn.Conv2d(3, 16, 3).eval()
+
+    def model(x, stride):
+        return torch.relu(nn.functional.conv2d(x, conv.weight, conv.bias, stride))
+
+    compiled = torch.compile(model, backend="mlir_npu", dynamic=dynamic)
+    x = torch.randn(1, 3, 16, 16)
+    with collect() as reports, torch.no_grad():
+        for stride in (3, 2, 4, 2, 3):
+            assert_same(compiled(x, stride), model(x, stride))
+    assert 3 <= len(reports) <= 4
+    assert all(report.regions and not report.rejections for report in reports)
+
+
 def test_sizes_used_as_numbers():
     """peers C8: a size computed in one part is an int in the next, and in results."""
     conv = nn.Conv2d(3, 4, 3).eval()

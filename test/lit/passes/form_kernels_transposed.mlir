@@ -105,3 +105,92 @@ func.func @both_orders(%x: tensor<1x4x4x8xf32>) -> (tensor<1x4x4x8xf32>, tensor<
   %t = linalg.transpose ins(%a : tensor<1x4x4x8xf32>) outs(%te : tensor<1x8x4x4xf32>) permutation = [0, 3, 1, 2]
   return %a, %t : tensor<1x4x4x8xf32>, tensor<1x8x4x4xf32>
 }
+
+// -----
+
+#image = affine_map<(m, no, ni, c) -> (m, c)>
+#weights = affine_map<(m, no, ni, c) -> (no, c, ni)>
+#acc = affine_map<(m, no, ni, c) -> (m, no, ni)>
+
+// A MiB of weights, read by one tile: where sram is a cache, they are not copied.
+// CHECK-LABEL: func.func @large_weights
+// CHECK: call @copy_0
+// CACHE-LABEL: func.func @large_weights
+// CACHE-NOT: call @copy
+// CACHE: call @matmul_0(%arg1, %arg0)
+// CACHE: func.func private @matmul_0
+// CACHE: linalg.transpose {{.*}} permutation = [0, 2, 1]
+func.func @large_weights(%x: tensor<49x512xf32>, %w: tensor<32x16x512xf32>) -> tensor<49x32x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %we = tensor.empty() : tensor<32x512x16xf32>
+  %wt = linalg.transpose ins(%w : tensor<32x16x512xf32>) outs(%we : tensor<32x512x16xf32>) permutation = [0, 2, 1]
+  %e = tensor.empty() : tensor<49x32x16xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<49x32x16xf32>) -> tensor<49x32x16xf32>
+  %c = linalg.generic {indexing_maps = [#image, #weights, #acc], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%x, %wt : tensor<49x512xf32>, tensor<32x512x16xf32>) outs(%f : tensor<49x32x16xf32>) attrs = {npu.op = "matmul"} {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %m = arith.mulf %a, %b : f32
+    %s0 = arith.addf %o, %m : f32
+    linalg.yield %s0 : f32
+  } -> tensor<49x32x16xf32>
+  return %c : tensor<49x32x16xf32>
+}
+
+// -----
+
+#image = affine_map<(m, no, ni, c) -> (m, c)>
+#weights = affine_map<(m, no, ni, c) -> (no, c, ni)>
+#acc = affine_map<(m, no, ni, c) -> (m, no, ni)>
+
+// Few positions use each weight: putting them in order in every call would take too long.
+// CHECK-LABEL: func.func @few_positions
+// CHECK: call @copy_0
+// CACHE-LABEL: func.func @few_positions
+// CACHE: call @copy_0
+func.func @few_positions(%x: tensor<8x512xf32>, %w: tensor<32x16x512xf32>) -> tensor<8x32x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %we = tensor.empty() : tensor<32x512x16xf32>
+  %wt = linalg.transpose ins(%w : tensor<32x16x512xf32>) outs(%we : tensor<32x512x16xf32>) permutation = [0, 2, 1]
+  %e = tensor.empty() : tensor<8x32x16xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x32x16xf32>) -> tensor<8x32x16xf32>
+  %c = linalg.generic {indexing_maps = [#image, #weights, #acc], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%x, %wt : tensor<8x512xf32>, tensor<32x512x16xf32>) outs(%f : tensor<8x32x16xf32>) attrs = {npu.op = "matmul"} {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %m = arith.mulf %a, %b : f32
+    %s0 = arith.addf %o, %m : f32
+    linalg.yield %s0 : f32
+  } -> tensor<8x32x16xf32>
+  return %c : tensor<8x32x16xf32>
+}
+
+// -----
+
+#image = affine_map<(m, no, ni, c) -> (m, c)>
+#weights = affine_map<(m, no, ni, c) -> (no, c, ni)>
+#acc = affine_map<(m, no, ni, c) -> (m, no, ni)>
+
+// Weights that are computed are in memory of ours anyway, in whatever order.
+// CHECK-LABEL: func.func @computed_weights
+// CHECK: call @eltwise_0
+// CACHE-LABEL: func.func @computed_weights
+// CACHE: call @matmul_0
+// CACHE: func.func private @matmul_0
+// CACHE-NOT: linalg.transpose
+// CACHE: return
+func.func @computed_weights(%x: tensor<49x512xf32>, %w: tensor<32x16x512xf32>) -> tensor<49x32x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %we = tensor.empty() : tensor<32x512x16xf32>
+  %id = tensor.empty() : tensor<32x16x512xf32>
+  %s = linalg.exp ins(%w : tensor<32x16x512xf32>) outs(%id : tensor<32x16x512xf32>) -> tensor<32x16x512xf32>
+  %wt = linalg.transpose ins(%s : tensor<32x16x512xf32>) outs(%we : tensor<32x512x16xf32>) permutation = [0, 2, 1]
+  %e = tensor.empty() : tensor<49x32x16xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<49x32x16xf32>) -> tensor<49x32x16xf32>
+  %c = linalg.generic {indexing_maps = [#image, #weights, #acc], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%x, %wt : tensor<49x512xf32>, tensor<32x512x16xf32>) outs(%f : tensor<49x32x16xf32>) attrs = {npu.op = "matmul"} {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %m = arith.mulf %a, %b : f32
+    %s0 = arith.addf %o, %m : f32
+    linalg.yield %s0 : f32
+  } -> tensor<49x32x16xf32>
+  return %c : tensor<49x32x16xf32>
+}
