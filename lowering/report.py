@@ -47,13 +47,15 @@ class PartReport:
 
 @dataclass(frozen=True)
 class GraphReport:
-    """One compiled graph. kind: "inference", "forward" or "backward"; source: as stitched;
+    """One compiled graph. kind: "inference", "forward", "backward" or "branch" (of torch.cond);
+    source: as stitched; sizes: "x.size()[0] = 4", the dynamic sizes that it was compiled for;
     captured: Dynamo's graph, which a forward and its backward share."""
 
     kind: str
     parts: tuple[PartReport, ...]
     rejections: tuple[Rejection, ...]
     source: str
+    sizes: str = ""
     captured: CapturedGraph | None = None
 
     @property

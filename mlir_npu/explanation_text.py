@@ -22,7 +22,8 @@ def render(explanation: Explanation) -> str:
     console = Console(file=io.StringIO(), width=WIDTH, highlight=False, color_system=None)
     console.print(_summary(explanation), markup=False)
     for number, graph in enumerate(explanation.graphs):
-        console.print(f"\ngraph {number}: {graph.kind}", markup=False)
+        sizes = f", as compiled for {graph.sizes}" if graph.sizes else ""
+        console.print(f"\ngraph {number}: {graph.kind}{sizes}", markup=False)
         console.print(_parts_table(graph, explanation.macs))
         for part in graph.parts:
             if part.tuning is not None:
