@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils import _pytree as pytree
 
 from mlir_npu.errors import ExportError
-from mlir_npu.export.files import LEVELS, file_names, write_program
 from mlir_npu.export.plan import ProgramInput, ProgramOutput, Result
-from mlir_npu.export.program import Exportable, export_program
+from mlir_npu.export.program import Exportable
 from mlir_npu.lowering.program_plan import ProgramPlan, Run, Unit, Value
 
 if TYPE_CHECKING:
@@ -22,24 +20,6 @@ if TYPE_CHECKING:
     from mlir_npu.options import Options
 
 UNIT = "inference"
-
-
-def export_to(
-    directory: str | Path,
-    program: Exportable,
-    *,
-    name: str,
-    levels: Collection[str],
-    host_calls: bool,
-) -> Path:
-    """Write the program; the path of its plan. Raises ExportError, before anything is written."""
-    if not name.isidentifier() or not name.isascii():
-        raise ExportError(f"{name!r} is no name for C: letters, digits and _, no digit first")
-    unknown = [level for level in levels if level not in LEVELS]
-    if unknown:
-        raise ExportError(f"no level is called {unknown[0]!r}; there are {', '.join(LEVELS)}")
-    exported = export_program(program, name, file_names(name, levels), host_calls)
-    return write_program(exported, Path(directory), levels)
 
 
 def exportable(
@@ -86,13 +66,8 @@ def exportable(
         plan,
         {UNIT: executable.inner.plan} if executable else {},
         {given["model", i].name: tensor for i, tensor in enumerate(tensors)},
-        _program_inputs(inputs, given),
-        tuple(
-            ProgramOutput(pytree.keystr(path), _leaf(leaf, places))
-            for path, leaf in pytree.tree_leaves_with_path(
-                pytree.tree_unflatten(result.leaves, result.tree)
-            )
-        ),
+        program_inputs(inputs, {t.name: given["input", t.index].name for t in inputs.tensors}),
+        output_leaves(result, places),
         options,
     )
 
@@ -130,13 +105,24 @@ def _model_tensor(name: str, tensor: torch.Tensor) -> Value:
     return Value(name, kind, tuple(tensor.shape), tensor.stride(), dtype, "", name)
 
 
-def _program_inputs(inputs: Inputs, given: dict) -> tuple[ProgramInput, ...]:
-    found = {t.index: ProgramInput(t.name, given["input", t.index].name) for t in inputs.tensors}
+def program_inputs(inputs: Inputs, values: Mapping[str, str]) -> tuple[ProgramInput, ...]:
+    """All arguments in order. values: of those that are tensors, by their names; others are not
+    looked at."""
+    found = {t.index: ProgramInput(t.name, values.get(t.name)) for t in inputs.tensors}
     found |= {c.index: ProgramInput(c.name, None, repr(c.value)) for c in inputs.constants}
     return tuple(found[index] for index in sorted(found))
 
 
-def _leaf(leaf: Leaf, places: dict) -> Result:
+def output_leaves(result: ResultPlan, places: Mapping[str, Any]) -> tuple[ProgramOutput, ...]:
+    """Of the model's result. places: names of values, by source and index."""
+    tree = pytree.tree_unflatten(result.leaves, result.tree)
+    return tuple(
+        ProgramOutput(pytree.keystr(path), _leaf(leaf, places))
+        for path, leaf in pytree.tree_leaves_with_path(tree)
+    )
+
+
+def _leaf(leaf: Leaf, places: Mapping[str, Any]) -> Result:
     if leaf.source == "constant":
         return leaf.value if isinstance(leaf.value, (bool, int, float)) else None
     return places[leaf.source][leaf.index]

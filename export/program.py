@@ -110,7 +110,9 @@ class _StepBuilder:
 
     def __init__(self, program: Exportable, collected: Collected) -> None:
         self._program, self._all = program, collected
-        self._static = {*program.plan.parameters, *program.plan.constants}
+        plan = program.plan
+        changing = {name for unit in plan.units for name in unit.written}
+        self._static = {*plan.parameters, *plan.constants} - changing
         self.units: list[Unit] = []
 
     def build(self, steps: Sequence[Any]) -> tuple[Step, ...]:

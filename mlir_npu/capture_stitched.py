@@ -54,7 +54,7 @@ def capture_stitched(
         recording = record_run(model, arguments, named)
     with keeping_code():
         built = build_program(recording, known, options, train=train)
-    stitched = _stitch(built, described, recording, leaves, changed)
+    stitched = _stitch(built, described, recording, leaves, changed, options)
     parameters = built.plan.parameters
     return StitchedProgram(
         stitched,
@@ -72,6 +72,7 @@ def _stitch(
     recording: Recording,
     leaves: Sequence[Any],
     changed: Sequence[str],
+    options: Options,
 ) -> Stitched:
     plan = built.plan
     kept = [built.tensors[name] for name in (*plan.parameters, *plan.constants)]
@@ -96,6 +97,8 @@ def _stitch(
         recording.breaks,
         between,
         torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else None,
+        {name: graph.plan for name, graph in built.units.items()},
+        options,
     )
 
 

@@ -130,7 +130,8 @@ class Program:
         "object" for all that is needed to run. Calls that become no machine code raise ExportError;
         with host_calls they are steps of the plan instead, for its reader to compute.
         """
-        from mlir_npu.export.from_program import export_to, exportable
+        from mlir_npu.export.from_program import exportable
+        from mlir_npu.export.to_directory import export_to
 
         watch = self._bound[0].renewed()
         program = exportable(

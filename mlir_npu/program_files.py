@@ -53,7 +53,9 @@ def save(folder: str | os.PathLike, program: StitchedProgram, *, weights: bool) 
     for name, code in host.items():
         (path / "parts" / f"{name}.py").write_text(code.text)
     told = {name: dataclasses.replace(code, text="", constants={}) for name, code in host.items()}
-    bare = dataclasses.replace(stitched, parts={}, constants={}, codes=told)
+    bare = dataclasses.replace(
+        stitched, parts={}, constants={}, codes=told, graphs={}, options=None
+    )
     threads = {name: stitched.parts[name].num_threads for name in machine}
     stored = _Stored(_MADE_BY, frozenset(cpu_flags()), bare, machine, threads)
     (path / "program.bin").write_bytes(pickle.dumps(stored, protocol=pickle.HIGHEST_PROTOCOL))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,10 +18,12 @@ from mlir_npu.explanation import Explanation
 from mlir_npu.graph_breaks import GraphBreak
 from mlir_npu.lowering.capture_inputs import Inputs
 from mlir_npu.lowering.capture_result import ResultPlan
+from mlir_npu.lowering.plan import PartitionPlan
 from mlir_npu.lowering.program_plan import ProgramPlan, Unit, Value
 from mlir_npu.lowering.program_record import PythonBetween
 from mlir_npu.lowering.program_source import program_source
 from mlir_npu.lowering.report import GraphReport
+from mlir_npu.options import Options
 from mlir_npu.program_state import State
 
 
@@ -56,7 +60,7 @@ class Stitched:
 
     parts: compiled parts by their names in the source; codes: what each can be loaded from in
     another process; constants: tensors by their names in the source; unit_sources, reports: by
-    unit.
+    unit. graphs, options: what the units were compiled from, not of programs that were loaded.
     """
 
     plan: ProgramPlan
@@ -70,6 +74,8 @@ class Stitched:
     breaks: tuple[GraphBreak, ...]
     python_between: tuple[PythonBetween, ...]
     autocast: torch.dtype | None
+    graphs: Mapping[str, PartitionPlan] = dataclasses.field(default_factory=dict)
+    options: Options | None = None
 
 
 class StitchedProgram:
@@ -144,6 +150,21 @@ class StitchedProgram:
         from mlir_npu.program_files import save
 
         save(folder, self, weights=weights)
+
+    def export(
+        self,
+        directory: str | Path,
+        *,
+        name: str = "program",
+        levels: Collection[str] = ("torch", "linalg", "npu", "llvm", "object"),
+        host_calls: bool = False,
+    ) -> Path:
+        """Write the program, gradients included, for other languages: see `Program.export`."""
+        from mlir_npu.export.from_stitched import exportable_stitched
+        from mlir_npu.export.to_directory import export_to
+
+        program = exportable_stitched(self._stitched, self.parameters)
+        return export_to(directory, program, name=name, levels=levels, host_calls=host_calls)
 
     def __call__(self, *inputs: Any, **keywords: Any) -> Any:
         leaves = self._stitched.inputs.leaves(inputs, keywords)

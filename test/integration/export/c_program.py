@@ -62,7 +62,8 @@ def build(path: Path, *flags: str) -> tuple[Path, Path]:
 def run(
     path: Path, given: Mapping[str, torch.Tensor], *, threads: int = 1, flags: tuple[str, ...] = ()
 ) -> dict[str, torch.Tensor]:
-    """Outputs and gradients, by the names of values, of a program called with these values."""
+    """Outputs, gradients and buffers, by the names of values, of a program called with these
+    values."""
     runner, library = build(path, *flags)
     data = path.parent / "data"
     data.mkdir(exist_ok=True)
@@ -74,6 +75,7 @@ def run(
     plan = read_plan(path)
     values = {value["name"]: value for value in plan["values"]}
     names = [entry["value"] for entry in (*plan["outputs"], *plan["gradients"])]
+    names += [name for name, value in values.items() if value["source"]["kind"] == "buffer"]
     wanted = [name for name in names if isinstance(name, str)]
     return {
         name: _tensor(values[name], (data / f"{name}.bin").read_bytes())

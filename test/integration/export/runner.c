@@ -4,7 +4,7 @@
  *
  * PROGRAM: the exported directory; LIBRARY: a shared library of its objects and the runtime; DATA:
  * a directory with <value>.bin for every input and tangent, which receives <value>.bin for every
- * output and gradient. These files are packed and row-major. Without tangents there is no backward.
+ * output, gradient and buffer. These files are packed and row-major. Without tangents there is no backward.
  *
  * Memory that the plan declares dead is filled with rubbish, so a plan that frees too early fails.
  */
@@ -274,6 +274,8 @@ int main(int argc, char **argv) {
     take_steps(json_need(unit, "prepare")->first);
   take_steps(json_need(plan, "forward")->first);
   write_all(json_need(plan, "outputs"));
+  for (int i = 0; i < count; ++i)
+    if (json_is(values[i].source, "kind", "buffer")) write_value(&values[i]);
   if (!json_need(plan, "backward")->first) return 0;
   for (int i = 0; i < count; ++i)
     if (json_is(values[i].source, "kind", "tangent")) read_value(&values[i]);
