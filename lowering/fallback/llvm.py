@@ -6,7 +6,7 @@ RefusedCallsError, which names them; split_part.py then leaves those to eager.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import torch
@@ -69,16 +69,23 @@ def _compile(part: Part, options: Options) -> RegionCode:
     return build_code(imported, HOST_RECIPE, run_here, dump, use_cache=options.cache)
 
 
-def retrace_host(part: Part, *, at_any_size: bool = False) -> Retraced:
+def retrace_host(
+    part: Part,
+    *,
+    at_any_size: bool = False,
+    more: Mapping[torch._ops.OpOverload, Callable] | None = None,
+) -> Retraced:
     """The part in the calls that host lowering takes; at_any_size: also those at which eager is
-    faster. Raises RefusedCallsError and RegionImportError."""
+    faster; more: decompositions beside those of host parts. Raises RefusedCallsError and
+    RegionImportError."""
     from mlir_npu.lowering.fallback.host_decompositions import HOST_DECOMPOSITIONS
     from mlir_npu.lowering.retrace import retrace
 
-    nodes = part.graph_module.graph.nodes
+    more = more or {}
+    nodes = [node for node in part.graph_module.graph.nodes if node.target not in more]
     if refused := _reasons((node.name, _respelling(node)) for node in nodes):
         raise RefusedCallsError(refused)
-    retraced = retrace(part.graph_module, HOST_DECOMPOSITIONS)
+    retraced = retrace(part.graph_module, HOST_DECOMPOSITIONS | more)
     reasons = (
         (_original(node), explain_refusal(node, at_any_size=at_any_size))
         for node in retraced.graph_module.graph.nodes
