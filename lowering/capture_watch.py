@@ -44,6 +44,11 @@ class Watch:
         )
         return plan.look(tensors)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the tensors, for people."""
+        return tuple(origin.name for origin in self._plan.tensors)
+
     def unchanged(self) -> bool:
         """Whether every tensor is the same object, found on the same way, and no flag differs."""
         return self._entries.unchanged() and all(read() is value for read, value in self._loose)

@@ -23,12 +23,14 @@ from mlir_npu.logs import warn_once
 from mlir_npu.lowering.compile_region import compile_region, import_region
 from mlir_npu.lowering.fallback import HostPart, compile_host
 from mlir_npu.lowering.host_work import refuse_fallbacks, warn_of_host_work
+from mlir_npu.lowering.part_calls import watched
 from mlir_npu.lowering.partition import partition
 from mlir_npu.lowering.plan import Part, PartitionPlan
 from mlir_npu.lowering.region_modules import RegionModule, wanted_modules
 from mlir_npu.lowering.report import GraphReport, PartReport, describe_part, record, report_part
-from mlir_npu.lowering.roles import Role
+from mlir_npu.lowering.roles import CapturedGraph, Role
 from mlir_npu.lowering.stitch import stitch, stitched_source
+from mlir_npu.lowering.support.rules import HOLDS_ZEROS
 from mlir_npu.options import Options
 
 logger = logging.getLogger("mlir_npu.graph")
@@ -49,13 +51,19 @@ class CompiledGraph:
 
 
 def compile_graph(
-    graph_module: fx.GraphModule, *, kind: str, options: Options, roles: Mapping[str, Role]
+    graph_module: fx.GraphModule,
+    *,
+    kind: str,
+    options: Options,
+    roles: Mapping[str, Role],
+    captured: CapturedGraph | None = None,
 ) -> CompiledGraph:
     """Compile all parts of the graph.
 
-    kind: "inference", "forward" or "backward"; roles: what each placeholder is. Raises StrictError
-    with options.strict if there is a fallback: see `host_work`, a region that does not compile, or
-    a host part that the engine asked for does not take.
+    kind: "inference", "forward" or "backward"; roles: what each placeholder is; captured: Dynamo's
+    graph, for the report. Raises StrictError with options.strict if there is a fallback: see
+    `host_work`, a region that does not compile, or a host part that the engine asked for does not
+    take.
     """
     # Tracing patches nn.Module for all threads, and backwards are compiled outside of Dynamo, so
     # they take its lock too. AOTAutograd's fake mode would keep constants from being read.
@@ -68,9 +76,11 @@ def compile_graph(
         if folder is not None:
             options = dataclasses.replace(options, dump_dir=str(folder))
         static = frozenset(name for name, role in roles.items() if role.static)
+        zeros = frozenset(name for name, role in roles.items() if role.zeros)
         calls: dict[str, Callable] = {}
         reports: list[PartReport] = []
         for part in plan.parts:
+            _mark_zeros(part, zeros)
             compiled = _compile_part(part, options, static)
             calls[part.name] = compiled.call
             tuning = compiled.call.tuning if compiled.engine == "npu" else None
@@ -80,11 +90,17 @@ def compile_graph(
         source = stitched_source(plan, kind, comments)
         if folder is not None:
             folder.with_suffix(".py").write_text(source)
-        report = GraphReport(kind, tuple(reports), plan.rejections, source)
+        report = GraphReport(kind, tuple(reports), plan.rejections, source, captured)
         record(report)
         _log(kind, reports)
         logger.debug("%s graph as Python:\n%s", kind, source)
-        return CompiledGraph(plan, calls, stitch(plan, calls, source), report)
+        return CompiledGraph(plan, calls, stitch(plan, watched(calls, report), source), report)
+
+
+def _mark_zeros(part: Part, zeros: frozenset[str]) -> None:
+    for node in part.graph_module.graph.find_nodes(op="placeholder"):
+        if node.name in zeros:
+            node.meta[HOLDS_ZEROS] = True
 
 
 def _compile_part(part: Part, options: Options, static: frozenset[str]) -> HostPart:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -39,7 +41,21 @@ class RegionCode:
             name, kernel, self.signature, self.interface, num_threads=num_threads
         )
         region.tuning = self.tuning
+        region.code = self if _KEEPING.get() else None
         return region
+
+
+_KEEPING: contextvars.ContextVar[bool] = contextvars.ContextVar("keeping", default=False)
+
+
+@contextlib.contextmanager
+def keeping_code() -> Iterator[None]:
+    """Regions that are loaded inside of the block know their code, for programs to be saved."""
+    token = _KEEPING.set(True)
+    try:
+        yield
+    finally:
+        _KEEPING.reset(token)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import torch
 from torch import fx
 
 from mlir_npu.dialect.target import load_target
+from mlir_npu.lowering.support.rules import HOLDS_ZEROS
 from mlir_npu.options import Options
 from mlir_npu.runtime.toolchain import digest
 
@@ -50,6 +51,7 @@ def _describe(graph_module: fx.GraphModule, parameters: Set[str]) -> list[str | 
         numbers[node] = number
         if node.op == "placeholder":
             role = "parameter" if node.name in parameters else "input"
+            role += " of zeros" if node.meta.get(HOLDS_ZEROS) else ""
             lines.append(f"{role} {_tensor(node.meta.get('val'))}")
         elif node.op == "get_attr":
             lines += _constant(operator.attrgetter(node.target)(graph_module))

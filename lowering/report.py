@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from torch import fx
 
 from mlir_npu.lowering.plan import Part, Rejection
-from mlir_npu.lowering.roles import describe_value
+from mlir_npu.lowering.roles import CapturedGraph, describe_value
 from mlir_npu.runtime.tuning import Tuning
 
 
@@ -44,12 +44,14 @@ class PartReport:
 
 @dataclass(frozen=True)
 class GraphReport:
-    """One compiled graph. kind: "inference", "forward" or "backward"; source: as stitched."""
+    """One compiled graph. kind: "inference", "forward" or "backward"; source: as stitched;
+    captured: Dynamo's graph, which a forward and its backward share."""
 
     kind: str
     parts: tuple[PartReport, ...]
     rejections: tuple[Rejection, ...]
     source: str
+    captured: CapturedGraph | None = None
 
     @property
     def regions(self) -> tuple[PartReport, ...]:

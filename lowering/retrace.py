@@ -20,6 +20,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.traceback import preserve_node_meta
 
 from mlir_npu.lowering.import_error import RegionImportError
+from mlir_npu.lowering.quantized_interpreter import QuantizedInterpreter, as_tensor
 from mlir_npu.lowering.source_location import source_location
 from mlir_npu.runtime.region import Interface, Output
 from mlir_npu.runtime.tensor_spec import TensorSpec
@@ -27,7 +28,10 @@ from mlir_npu.runtime.tensor_spec import TensorSpec
 
 @dataclass(frozen=True)
 class Retraced:
-    """graph_module: placeholders are `inputs` then `constants`; it returns `results`."""
+    """graph_module: placeholders are `inputs` then `constants`; it returns `results`.
+
+    zeros: positions of inputs that must hold zeros only, as somebody said that they do.
+    """
 
     graph_module: fx.GraphModule
     input_names: tuple[str, ...]
@@ -35,6 +39,7 @@ class Retraced:
     constants: tuple[torch.Tensor, ...]
     results: tuple[TensorSpec, ...]
     outputs: tuple[Output, ...]
+    zeros: tuple[int, ...] = ()
 
     def positions(self, names: Set[str]) -> tuple[int, ...]:
         """Of the inputs with these names."""
@@ -42,8 +47,14 @@ class Retraced:
 
     def interface(self, parameters: Set[str]) -> Interface:
         """What the caller of the compiled graph sees; parameters: names of inputs."""
-        weights = self.positions(parameters)
-        return Interface(self.inputs, weights, self.constants, self.results, self.outputs)
+        return Interface(
+            self.inputs,
+            self.positions(parameters),
+            self.constants,
+            self.results,
+            self.outputs,
+            self.zeros,
+        )
 
 
 def retrace(
@@ -63,10 +74,11 @@ def retrace(
         _refuse_overlap(node, spec)
 
     position = {node.name: index for index, node in enumerate(computed)}
+    interpreter = _Values(graph_module, position)
 
     def physical(*packed: torch.Tensor) -> tuple[torch.Tensor, ...]:
         logical = [_permute(tensor, spec.inverse_order) for tensor, spec in zip(packed, inputs)]
-        values = _Values(graph_module, position).collect(logical)
+        values = interpreter.collect(logical)
         return tuple(_permute(value, spec.order) for value, spec in zip(values, results))
 
     mode = FakeTensorMode(allow_non_fake_inputs=True)
@@ -78,12 +90,12 @@ def retrace(
     constants = _lift_constants(traced)
     traced.recompile()
     outputs = tuple(_output(node, placeholders, computed) for node in returned)
-    return Retraced(
-        traced, tuple(n.name for n in placeholders), inputs, constants, results, outputs
-    )
+    names = tuple(node.name for node in placeholders)
+    zeros = tuple(names.index(name) for name in interpreter.used_zeros)
+    return Retraced(traced, names, inputs, constants, results, outputs, zeros)
 
 
-class _Values(fx.Interpreter):
+class _Values(QuantizedInterpreter):
     """Runs a graph and returns the nodes named in `wanted`; every new node keeps the user's stack
     trace."""
 
@@ -99,7 +111,7 @@ class _Values(fx.Interpreter):
     def run_node(self, node: fx.Node):
         value = super().run_node(node)
         if node.name in self._wanted:
-            self._found[self._wanted[node.name]] = value
+            self._found[self._wanted[node.name]] = as_tensor(value)
         return value
 
 

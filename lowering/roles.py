@@ -20,20 +20,26 @@ from torch._functorch._aot_autograd.descriptors import (
     PlainAOTInput,
     TangentAOTInput,
 )
+from torch._subclasses.fake_tensor import FakeTensor
+
+_ZERO_POINTS = (torch.int64, torch.int32, torch.int8)
 
 
 @dataclass(frozen=True)
 class Role:
-    """text: for people, with dtype and shape; static: a parameter or buffer."""
+    """text: for people, with dtype and shape; static: a parameter or buffer; zeros: integers that
+    are all 0 now, as the zero points of most quantised weights."""
 
     text: str
     static: bool
+    zeros: bool = False
 
 
 class CapturedGraph:
     """One graph of Dynamo; AOTAutograd makes an inference graph of it, or forward and backward.
 
     names: where its inputs come from, as Dynamo writes it, if the graph does not know any more.
+    ended_by: why Dynamo ended the graph where it did, if that was a graph break.
     """
 
     def __init__(
@@ -46,8 +52,10 @@ class CapturedGraph:
         names = names or [_source_name(node) for node in placeholders]
         nested = any(isinstance(value, (list, tuple, dict)) for value in example_inputs)
         # nested inputs get flattened, after which positions say nothing
-        self._sources = [] if nested else list(map(_source, placeholders, names))
+        self._sources = [] if nested else list(map(_source, placeholders, names, example_inputs))
         self._results: dict[AOTOutput, str] = {}
+        reason = getattr(graph_module, "compile_subgraph_reason", None)
+        self.ended_by = reason if reason is not None and reason.graph_break else None
 
     def learn_results(self, forward: fx.GraphModule) -> None:
         """Remember the names of the forward's results; the backward's gradients belong to them."""
@@ -75,7 +83,9 @@ class CapturedGraph:
         for node in graph_module.graph.find_nodes(op="placeholder"):
             source = self._explain(node.meta.get("desc"))
             found[node.name] = Role(
-                f"{source.text}: {describe_value(node.meta.get('val'))}", source.static
+                f"{source.text}: {describe_value(node.meta.get('val'))}",
+                source.static,
+                source.zeros,
             )
         return found
 
@@ -105,13 +115,20 @@ def _source_name(node: fx.Node) -> str:
     return source.name if source is not None else node.name
 
 
-def _source(node: fx.Node, name: str) -> Role:
+def _source(node: fx.Node, name: str, example: object) -> Role:
     """What a placeholder of Dynamo's graph is."""
     marked = (node.meta.get("tensor_dict") or {}).get("_dynamo_static_input_type")
     kind = (
         "parameter" if "._parameters[" in name else "buffer" if "._buffers[" in name else "argument"
     )
-    return Role(f"{kind} {readable(name)}", static=marked is not None)
+    static = marked is not None
+    return Role(f"{kind} {readable(name)}", static, static and _are_zeros(example))
+
+
+def _are_zeros(example: object) -> bool:
+    if not isinstance(example, torch.Tensor) or isinstance(example, FakeTensor):
+        return False
+    return example.dtype in _ZERO_POINTS and not example.any()
 
 
 def readable(source: str) -> str:

@@ -74,7 +74,7 @@ class _Writer:
             if step < len(plan.parts) - 1:  # returning deletes what is left
                 lines += self._deletions((*dict.fromkeys(part.inputs), *part.outputs), step)
         comma = "," if len(plan.results) == 1 else ""
-        lines += _lines("    return (", ", ".join(map(self._name, plan.results)) + comma, ")")
+        lines += fit_lines("    return (", ", ".join(map(self._name, plan.results)) + comma, ")")
         return "\n".join(lines) + "\n"
 
     def _arguments(self) -> list[str]:
@@ -92,13 +92,13 @@ class _Writer:
         if not dead:
             return []
         line = f"    del {', '.join(dead)}"
-        return [line] if len(line) <= WIDTH else _lines("    del (", ", ".join(dead), ")")
+        return [line] if len(line) <= WIDTH else fit_lines("    del (", ", ".join(dead), ")")
 
     def _call(self, part: Part) -> list[str]:
         arguments = ", ".join(map(self._name, part.inputs))
         if part.outputs:
             return self._assign(part.outputs, f"{part.name}(", arguments, ")")
-        return _lines(f"    {part.name}(", arguments, ")")
+        return fit_lines(f"    {part.name}(", arguments, ")")
 
     def _assign(
         self, names: tuple[str, ...], head: str, text: str = "", tail: str = ""
@@ -106,10 +106,10 @@ class _Writer:
         """`names = head text tail`."""
         target = ", ".join(map(self._name, names)) + ("," if len(names) == 1 else "")
         if len(target) > WIDTH // 2:
-            left = _lines("    (", target, ") = " + head, fits=False)
+            left = fit_lines("    (", target, ") = " + head, fits=False)
         else:
             left = [f"    {target if len(names) > 1 else f'({target})'} = {head}"]
-        return [*left[:-1], *_lines(left[-1], text, tail)]
+        return [*left[:-1], *fit_lines(left[-1], text, tail)]
 
     def _name(self, value: str | int | float | bool | None) -> str:
         return self._names[value] if isinstance(value, str) else repr(value)
@@ -130,7 +130,7 @@ def _identifiers(plan: PartitionPlan) -> dict[str, str]:
     return names
 
 
-def _lines(head: str, text: str, tail: str, fits: bool = True) -> list[str]:
+def fit_lines(head: str, text: str, tail: str, fits: bool = True) -> list[str]:
     """head + text + tail on one line, or the text on lines of its own between the two."""
     line = f"{head}{text}{tail}"
     if fits and len(line) <= WIDTH:

@@ -14,11 +14,13 @@ from mlir_npu.version import __version__ as __version__
 _HOMES = {
     "CaptureError": "mlir_npu.errors",
     "Explanation": "mlir_npu.explanation",
+    "ExportError": "mlir_npu.errors",
     "HostLoweringError": "mlir_npu.errors",
     "MismatchError": "mlir_npu.errors",
     "Options": "mlir_npu.options",
     "OptionsError": "mlir_npu.errors",
     "Program": "mlir_npu.program",
+    "StitchedProgram": "mlir_npu.stitched",
     "RegionCompileError": "mlir_npu.errors",
     "StrictError": "mlir_npu.errors",
     "Target": "mlir_npu.dialect.target",
@@ -26,6 +28,7 @@ _HOMES = {
     "available_targets": "mlir_npu.dialect.target",
     "capture": "mlir_npu.program",
     "explain": "mlir_npu.explanation",
+    "load": "mlir_npu.program_files",
     "load_target": "mlir_npu.dialect.target",
 }
 

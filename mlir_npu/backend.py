@@ -45,7 +45,8 @@ def mlir_npu(
         else:
             captured.learn_results(graph)
             _donate_nothing()
-        return compile_graph(graph, kind=kind, options=parsed, roles=captured.roles(graph)).call
+        roles = captured.roles(graph)
+        return compile_graph(graph, kind=kind, options=parsed, roles=roles, captured=captured).call
 
     return aot_autograd(
         fw_compiler=functools.partial(compile_, kind="forward"),

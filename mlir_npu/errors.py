@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class OptionsError(ValueError):
     """An option has an unknown name or a bad value; the message names the nearest valid one."""
@@ -46,6 +48,26 @@ class CaptureError(RuntimeError):
         super().__init__(
             f"cannot capture the model as one graph{where}{reason}\n"
             'torch.compile(model, backend="mlir_npu") runs such models too.'
+        )
+
+
+class ExportError(RuntimeError):
+    """A program cannot leave Python. calls: ATen calls without machine code, each with its
+    location ("file:line" or None) and the reason."""
+
+    def __init__(self, reason: str, calls: tuple[tuple[str, str | None, str], ...] = ()) -> None:
+        self.reason, self.calls = reason, calls
+        super().__init__(reason)
+
+    @classmethod
+    def of_calls(cls, calls: Sequence[tuple[str, str | None, str]]) -> ExportError:
+        lines = [f"  {op} ({where or 'no source line'}): {why}" for op, where, why in calls]
+        count = "1 call has" if len(calls) == 1 else f"{len(calls)} calls have"
+        return cls(
+            f"{count} no machine code to export; write them with other operators, take them out "
+            "of the model, or export with host_calls=True, which leaves them in the plan as steps "
+            'of engine "host":\n' + "\n".join(lines),
+            tuple(calls),
         )
 
 

@@ -11,7 +11,9 @@ import torch
 from torch.utils import _pytree as pytree
 
 from mlir_npu.backend import mlir_npu
+from mlir_npu.break_costs import with_costs
 from mlir_npu.graph_breaks import GraphBreak, record_graph_breaks
+from mlir_npu.lowering.part_calls import watch_region_calls
 from mlir_npu.lowering.report import GraphReport, PartReport, collect
 from mlir_npu.options import Options
 
@@ -99,11 +101,17 @@ def explain(
         recompile_limit=1 << 20, accumulated_recompile_limit=1 << 20
     )
     gradients = torch.enable_grad() if train else torch.no_grad()
-    with unlimited, gradients, record_graph_breaks() as breaks, collect() as reports:
+    with (
+        unlimited,
+        gradients,
+        record_graph_breaks() as breaks,
+        collect() as reports,
+        watch_region_calls() as calls,
+    ):
         result = compiled(*inputs, **keywords)
         if train:
             _run_backward(result)
-    return Explanation(tuple(reports), tuple(breaks), result)
+    return Explanation(tuple(reports), with_costs(breaks, reports, calls), result)
 
 
 def uncompiled(model: Callable) -> Callable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import defaultdict
+from collections.abc import Iterable
 
 from rich.console import Console
 from rich.table import Table
@@ -114,7 +115,26 @@ def _break_text(graph_break: GraphBreak) -> str:
     lines = [f"\ngraph break at {graph_break.location or 'an unknown line'}"]
     if graph_break.line:
         lines.append(f"    {graph_break.line.strip()}")
-    return "\n".join([*lines, graph_break.reason])
+    lines += [f"cause: {graph_break.cause}", f"remedy: {graph_break.remedy}"]
+    return "\n".join([*lines, f"cost: {_cost_text(graph_break)}"])
+
+
+def _cost_text(graph_break: GraphBreak) -> str:
+    if not graph_break.resumes:
+        return "Dynamo cannot go on after this line, so the whole function runs uncompiled."
+    cost = graph_break.cost
+    if cost is None or not cost.regions:
+        return "no value that an NPU region makes before it reaches one behind it as it is."
+    regions = _join(f"{name} ({macs:,} MACs)" for name, macs in zip(cost.regions, cost.macs))
+    return (
+        f"{cost.bytes:,} bytes leave the NPU and come back, between {regions}; without the break "
+        f"these {len(cost.regions)} regions could be {cost.regions_without}."
+    )
+
+
+def _join(texts: Iterable[str]) -> str:
+    *head, last = texts
+    return f"{', '.join(head)} and {last}" if head else last
 
 
 def _escape(text: str) -> str:

@@ -10,7 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from torch._dynamo.exc import Unsupported, UserError
+from torch._dynamo.output_graph import GraphCompileReason
 from torch._dynamo.utils import graph_break_reasons
+
+from mlir_npu.break_remedies import cause_of, remedy_of
 
 # Dynamo's log of frames that it gives up as a whole (a break inside a loop or a try block, say).
 _SKIPPED_FRAMES = logging.getLogger("torch._dynamo.convert_frame")
@@ -18,12 +21,40 @@ NOT_RESUMABLE = "Dynamo cannot go on after this line, so the whole function runs
 
 
 @dataclass(frozen=True)
+class BreakCost:
+    """What a break did in one call of the program.
+
+    bytes: of values that a region before the break made and a region behind it took, each value
+    once; regions: these regions, and macs: their multiply-accumulates; regions_without: how many
+    regions that could be without the break, if the NPU runs all that is between them.
+    """
+
+    bytes: int
+    regions: tuple[str, ...]
+    macs: tuple[int, ...]
+    regions_without: int
+
+
+@dataclass(frozen=True)
 class GraphBreak:
-    """reason: Dynamo's; location: "file:line" of the user's program; line: its text."""
+    """reason: Dynamo's; location: "file:line" of the user's program; line: its text; resumes:
+    whether Dynamo compiles what comes behind the line; cost: `explain` knows it."""
 
     reason: str
     location: str | None
     line: str | None
+    resumes: bool = True
+    cost: BreakCost | None = None
+
+    @property
+    def cause(self) -> str:
+        """Why the graph breaks, in a sentence or two."""
+        return cause_of(self.reason)
+
+    @property
+    def remedy(self) -> str:
+        """What to change so that it does not."""
+        return remedy_of(self.reason, self.resumes)
 
 
 @contextlib.contextmanager
@@ -33,7 +64,7 @@ def record_graph_breaks() -> Iterator[list[GraphBreak]]:
     before = len(graph_break_reasons)
     with _skipped_frames() as skipped:
         yield found
-    breaks = [_break(r.reason, r.user_stack) for r in graph_break_reasons[before:]]
+    breaks = map(break_of, graph_break_reasons[before:])
     # a frame that contains a break is traced again after it, and breaks at the same line
     found += dict.fromkeys([*breaks, *skipped])
 
@@ -63,14 +94,21 @@ class _Collector(logging.Filter):
         error = record.exc_info[1] if record.exc_info else None
         if isinstance(error, (Unsupported, UserError)):
             text = str(error).split("\n\nfrom user code:")[0]  # the stack says where
-            self.breaks.append(_break(NOT_RESUMABLE + text, getattr(error, "real_stack", None)))
+            stack = getattr(error, "real_stack", None)
+            self.breaks.append(_break(NOT_RESUMABLE + text, stack, resumes=False))
         return record.levelno >= self.shown_level
 
 
-def _break(reason: str, stack: list[traceback.FrameSummary] | None) -> GraphBreak:
+def break_of(reason: GraphCompileReason) -> GraphBreak:
+    return _break(reason.reason, reason.user_stack)
+
+
+def _break(
+    reason: str, stack: list[traceback.FrameSummary] | None, resumes: bool = True
+) -> GraphBreak:
     text = reason.strip()
     if not stack:
-        return GraphBreak(text, None, None)
+        return GraphBreak(text, None, None, resumes)
     frame = stack[-1]
     line = frame.line or linecache.getline(frame.filename, frame.lineno).strip()
-    return GraphBreak(text, f"{frame.filename}:{frame.lineno}", line)
+    return GraphBreak(text, f"{frame.filename}:{frame.lineno}", line, resumes)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from mlir_npu import logs
+from mlir_npu.capture_stitched import capture_stitched
 from mlir_npu.errors import MismatchError
 from mlir_npu.explanation import Explanation, uncompiled
 from mlir_npu.lowering.capture import WholeGraph, capture_whole, traceable
@@ -19,26 +21,35 @@ from mlir_npu.lowering.capture_result import ResultPlan, plan_result
 from mlir_npu.lowering.capture_watch import Watch
 from mlir_npu.options import Options
 from mlir_npu.runtime.binding import Binding
+from mlir_npu.stitched import StitchedProgram
 
 
 def capture(
     model: Callable,
     *inputs: Any,
     options: Mapping[str, Any] | None = None,
+    train: bool = False,
     **keywords: Any,
-) -> Program:
-    """Compile `model`, called with inputs such as these, as one program for inference.
+) -> Program | StitchedProgram:
+    """Compile `model`, called with inputs such as these, as one program.
 
     torch.compile guards everything a model reads of Python, and compiles again where it has
     changed. A program compares what it takes with what it was captured for, and raises where they
     differ; changes of weights and buffers take effect. The inputs give shapes, dtypes, strides, and
     the values of numbers and text; tensors are not read, and the model is not run.
 
-    Raises CaptureError if the model is not one graph, OptionsError, and StrictError.
+    train: the program is for training, over all graph breaks, and its results have gradients. The
+    model is then called once, on copies of the inputs; its buffers stay as they are. Inputs that
+    require gradients get them.
+
+    Raises CaptureError if the model is not one graph, or with `train` if it cannot be repeated,
+    OptionsError, and StrictError.
     """
     logs.configure_from_environment()
     parsed = Options.parse(options)
     model = uncompiled(model)
+    if train:
+        return capture_stitched(model, inputs, keywords, parsed, train=True)
     described, stand_ins = describe_inputs(model, inputs, keywords)
     arguments, named = described.unflatten(stand_ins)
     with torch.no_grad():
@@ -50,7 +61,7 @@ def capture(
         if graph.graph_module is not None:
             executable = compile_whole(graph, parsed, stand_ins, origins)
         result = _plan_result(graph, executable, stand_ins, watch)
-    return Program(model, described, result, executable, watch)
+    return Program(model, described, result, executable, watch, parsed)
 
 
 class Program:
@@ -67,9 +78,11 @@ class Program:
         result: ResultPlan,
         executable: Executable | None,
         watch: Watch,
+        options: Options,
     ) -> None:
         self._model, self._inputs, self._executable = model, inputs, executable
-        self._build = result.builder()
+        self._options = options
+        self._result, self._build = result, result.builder()
         self._written = executable.written if executable else ()
         self._checked = tuple((t.index, t.shape, t.strides, t.dtype) for t in inputs.tensors)
         # the number of inputs, where they are nothing but tensors by position
@@ -101,6 +114,30 @@ class Program:
     def source(self) -> str:
         """The Python function that calls the compiled parts in order."""
         return self.explanation.source
+
+    def export(
+        self,
+        directory: str | Path,
+        *,
+        name: str = "program",
+        levels: Collection[str] = ("torch", "linalg", "npu", "llvm", "object"),
+        host_calls: bool = False,
+    ) -> Path:
+        """Write the program for other languages: IR, objects, a C header, weights as they are now,
+        and plan.json, whose path is returned; docs/export.md describes them.
+
+        name: of the header and in front of every function; levels: of the IR that is written, and
+        "object" for all that is needed to run. Calls that become no machine code raise ExportError;
+        with host_calls they are steps of the plan instead, for its reader to compute.
+        """
+        from mlir_npu.export.from_program import exportable
+        from mlir_npu.export.to_directory import export_to
+
+        watch = self._bound[0].renewed()
+        program = exportable(
+            self._executable, self._inputs, self._result, watch.names, watch.tensors, self._options
+        )
+        return export_to(directory, program, name=name, levels=levels, host_calls=host_calls)
 
     @property
     def explanation(self) -> Explanation:

@@ -22,13 +22,13 @@ from mlir_npu.dialect.bindings import ir, linalg
 from mlir_npu.passes.kernels.pads import filled_value
 from mlir_npu.passes.kernels.prerequisites import require_buffers
 from mlir_npu.passes.kernels.structured import is_linalg, output_count, reduction_loops
-from mlir_npu.passes.kernels.views import without
+from mlir_npu.passes.kernels.views import permuted_view, without
 from mlir_npu.passes.kernels.walk import integers, kernels, nested, string, terminator, users
 from mlir_npu.passes.kernels.winograd import expand_winograd
 from mlir_npu.passes.registry import NoOptions, fail, register_pass
 
 POOLS = {"linalg.pooling_nhwc_max": "max", "linalg.pooling_nhwc_sum": "sum"}
-GROUP_DIM = 3
+IMAGE_DIM, GROUP_DIM = 0, 3
 
 
 @register_pass("convert-linalg-to-npu")
@@ -62,6 +62,7 @@ def _converter(op: ir.Operation):
         "conv2d": _conv,
         "grouped_conv2d": _grouped_conv,
         "matmul": _matmul,
+        "pointwise_conv2d": _pointwise_conv,
         "winograd_conv2d": expand_winograd,
     }
     kind = string(op, "npu.op")
@@ -101,12 +102,21 @@ def _without(value: ir.Value, dim: int, op: ir.Operation) -> ir.Value:
     """A view of a dense buffer without its dimension `dim` of extent 1."""
     extent = value.type.shape[dim]
     if extent != 1:
-        fail(op, f"a tile of a grouped convolution must hold one group, got {extent}")
+        kind = string(op, "npu.op")
+        fail(op, f"a tile of a {kind} must have extent 1 along dimension {dim}, got {extent}")
     return without(value, dim)
 
 
 def _matmul(op: ir.Operation) -> None:
     compute.MatmulOp(*op.operands)
+
+
+def _pointwise_conv(op: ir.Operation) -> None:
+    """One image of a tile: rows of pixels are the column blocks of a matrix product."""
+    weights, image, accumulator = op.operands
+    planes = _without(image, IMAGE_DIM, op)
+    rows = permuted_view(planes, (1, 0, 2))
+    compute.MatmulOp(weights, rows, _without(accumulator, IMAGE_DIM, op))
 
 
 def _depthwise(op: ir.Operation) -> None:

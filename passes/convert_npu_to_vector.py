@@ -58,7 +58,7 @@ _SINGLE: dict[str, Callable[[ir.Operation, VectorUnit], None]] = {
     "npu.dma_start": emit_dma,
     "npu.winograd_input": emit_winograd_input,
 }
-# Ops whose body is fixed: vector arithmetic of one float type.
+# Ops whose body is fixed: vector arithmetic of one float type, or of integers summed up in a wider.
 _SUMS = frozenset(
     {
         "npu.conv2d",
@@ -104,15 +104,15 @@ def _npu_ops(module: ir.Operation) -> list[ir.Operation]:
 
 
 def _check_types(op: ir.Operation) -> None:
-    """The dialect has integers and wider accumulators, CPU code for them there is not."""
+    """The dialect has wider accumulators of floats too, CPU code for them there is not."""
     types = [o.type.element_type for o in op.operands if isinstance(o.type, ir.MemRefType)]
-    if isinstance(types[0], ir.FloatType) and len(set(types)) == 1:
+    if len(set(types)) == 1 or all(isinstance(type_, ir.IntegerType) for type_ in types):
         return
     held = ", ".join(str(type_) for type_ in types)
     fail(
         op,
         f"'{op.name}' on operands of {held} has no CPU code; it needs one float type for all, "
-        "as in f32, f32, f32",
+        "as in f32, f32, f32, or integers",
     )
 
 

@@ -29,6 +29,7 @@ from mlir_npu.passes.rewriting.generics import GENERIC
 from mlir_npu.passes.rewriting.packing import PACKINGS, pack
 from mlir_npu.passes.rewriting.transposes import transposes_to_views
 from mlir_npu.passes.rewriting.values import erase_unused
+from mlir_npu.passes.rewriting.vector_product import to_row_sums
 
 
 @register_pass("pack-weights")
@@ -37,6 +38,8 @@ def pack_weights(module: ir.Operation, options: NoOptions) -> None:
     for block in region_blocks(module):
         for view in list(block.operations):
             op = view.operation
+            if target.cached and op.name == "linalg.matmul" and to_row_sums(op):
+                continue
             if op.name in PACKINGS:
                 pack(op, lambda channels: choose_channel_block(channels, target))
             elif op.name == GENERIC:

@@ -37,7 +37,8 @@ class Interface:
 
     inputs: one spec for each tensor the caller passes; parameters: positions of those that are
     parameters; constants: tensors of the graph itself, further parameters that the region owns;
-    results: what compiled code computes; outputs: what the caller gets.
+    results: what compiled code computes; outputs: what the caller gets; zeros: positions of
+    parameters that hold zeros only, or else the code is wrong.
     """
 
     inputs: tuple[TensorSpec, ...]
@@ -45,6 +46,7 @@ class Interface:
     constants: tuple[torch.Tensor, ...]
     results: tuple[TensorSpec, ...]
     outputs: tuple[Output, ...]
+    zeros: tuple[int, ...] = ()
 
 
 class CompiledRegion:
@@ -69,8 +71,9 @@ class CompiledRegion:
         self.interface = interface
         self._kernel = kernel
         self._prepare = kernel.sibling("prepare") if signature.prepare else None
-        self._num_threads = num_threads
+        self.num_threads = num_threads
         self.tuning: Tuning | None = None  # what was measured when it was compiled
+        self.code: object | None = None  # what it was loaded from, if that is kept
         self._blocks: list[SlotBlock] = []
         self._bind_slots()
         self._cache = PreparedCache(self._make_prepared)
@@ -96,6 +99,7 @@ class CompiledRegion:
         )
         parameter_positions = (*interface.parameters, *range(len(interface.inputs), len(specs)))
         self._parameter_specs = tuple(specs[i] for i in parameter_positions)
+        self._zeros = tuple(parameter_positions.index(i) for i in interface.zeros)
         self._prepared_slots = (*(given[i] for i in parameter_positions), *main.slots("prepared"))
         self._results = tuple(
             (slot, spec.shape, spec.strides if spec.is_dense else spec.dense, spec.dtype)
@@ -176,7 +180,7 @@ class CompiledRegion:
             return
         size = self._workspace
         if self._scratch:
-            size += self._scratch * (self._num_threads or torch.get_num_threads())
+            size += self._scratch * (self.num_threads or torch.get_num_threads())
         arena = POOL.take()
         base = arena.reserve(size)
         block.values[memory[0]] = base
@@ -188,6 +192,12 @@ class CompiledRegion:
         self, parameters: Sequence[torch.Tensor]
     ) -> tuple[list[int], list[torch.Tensor]]:
         owned, pointers = [], []
+        for index in self._zeros:
+            if parameters[index].any():
+                raise ValueError(
+                    f"zero points of weights of {self.name} are not 0 any more, for which it was "
+                    "compiled: compile the model again"
+                )
         for parameter, spec in zip(parameters, self._parameter_specs, strict=True):
             if parameter.shape != spec.shape or parameter.dtype is not spec.dtype:
                 raise self._mismatch("a parameter", spec, parameter)
@@ -230,11 +240,15 @@ class CompiledRegion:
         )
 
 
+# Compiled code has one type of integers of a width; what they stand for is in its operations.
+_SIGNLESS = {torch.uint8: torch.int8}
+
+
 def _check_shapes(
     function: FunctionSignature, slots: Sequence[int], specs: Sequence[TensorSpec]
 ) -> None:
     found = [(function.arguments[slot].shape, function.arguments[slot].dtype) for slot in slots]
-    wanted = [(spec.physical_shape, spec.dtype) for spec in specs]
+    wanted = [(spec.physical_shape, _SIGNLESS.get(spec.dtype, spec.dtype)) for spec in specs]
     if found != wanted:
         raise SignatureError(
             f"@{function.name} has {found} where the region's interface has {wanted}"

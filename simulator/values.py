@@ -14,6 +14,7 @@ from mlir_npu.simulator.views import (
     cast_function,
     reshape_function,
     subview_function,
+    transpose_function,
     view_function,
 )
 
@@ -41,6 +42,8 @@ def value_function(op: ir.Operation, machine: Machine) -> Callable | None:
         return _view(op, machine)
     if op.name == "memref.subview":
         return subview_function(op)
+    if op.name == "memref.transpose":
+        return transpose_function(op)
     if op.name in RESHAPES:
         return reshape_function(op)
     return index_function(op)

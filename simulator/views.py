@@ -53,6 +53,11 @@ def subview_function(op: ir.Operation) -> Callable[..., Buffer]:
     return subview
 
 
+def transpose_function(op: ir.Operation) -> Callable[..., Buffer]:
+    order = [e.position for e in ir.AffineMapAttr(op.attributes["permutation"]).value.results]
+    return lambda source: source.permuted(order)
+
+
 def _kept_dims(op: ir.Operation, sizes: Sequence[int], type_: ir.MemRefType) -> list[int] | None:
     """Dimensions of the source that the result has; None if it has all."""
     if type_.rank == len(sizes):

@@ -27,6 +27,7 @@ FAMILIES = (
     "normalization_backward",
     "pooling",
     "pooling_backward",
+    "quantized",
     "reduction",
     "shape",
     "volume",

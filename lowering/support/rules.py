@@ -16,6 +16,12 @@ Rule = Callable[[fx.Node], str | None]
 
 MAX_RANK = 6
 
+# In meta of a placeholder: the tensor holds zeros only, and its caller sees to it that it stays so.
+HOLDS_ZEROS = "npu.holds_zeros"
+
+# Integers that stand for numbers cross over to floats and back in these (quantized.py).
+_QUANTIZING = "quantized_decomposed."
+
 # Takes a tensor without dimensions in, to make one with a dimension of it (simplify.py).
 _TAKES_SCALARS = ("aten.view.default",)
 
@@ -89,13 +95,16 @@ def pair(values: object, rank: int = 2) -> tuple[int, ...]:
     return values * rank if len(values) == 1 else values
 
 
-def tensor_problem(name: str, value: object, scalar_allowed: bool = False) -> str | None:
+def tensor_problem(
+    name: str, value: object, scalar_allowed: bool = False, integers_allowed: bool = False
+) -> str | None:
     """What keeps one tensor off the NPU: dtype, layout, device, dynamic or empty shape, rank."""
     if not isinstance(value, torch.Tensor):
         return f"{name} is a {type(value).__name__}, and the NPU takes tensors only"
     if any(isinstance(size, torch.SymInt) for size in value.shape):
         return f"{name} has the dynamic shape {_sizes(value)}, and the NPU takes static shapes only"
-    if value.dtype != torch.float32:
+    integers = integers_allowed and not value.dtype.is_floating_point
+    if value.dtype != torch.float32 and not integers:
         return f"{name} is {_dtype(value)}, and the NPU takes float32 only"
     if value.layout != torch.strided:
         return f"{name} has layout {value.layout}, and the NPU takes strided tensors only"
@@ -120,14 +129,21 @@ def node_problem(node: fx.Node) -> str | None:
             continue
         if any(isinstance(item, torch.SymInt) for item in pair(argument)):
             return f"argument {argument} is symbolic, and the NPU takes static shapes only"
+    quantizes = str(node.target).startswith(_QUANTIZING)
     for operand in node.all_input_nodes:
         if operand.op == "get_attr" and str(node.target) in _TAKES_POSITIONS:
             continue
-        scalar_allowed = str(node.target) in _TAKES_SCALARS
-        problem = tensor_problem(f"operand {operand.name}", operand.meta.get("val"), scalar_allowed)
+        problem = tensor_problem(
+            f"operand {operand.name}",
+            operand.meta.get("val"),
+            str(node.target) in _TAKES_SCALARS,
+            quantizes,
+        )
         if problem:
             return problem
-    return tensor_problem("the result", first_tensor(node.meta.get("val")))
+    return tensor_problem(
+        "the result", first_tensor(node.meta.get("val")), integers_allowed=quantizes
+    )
 
 
 def _sizes(value: torch.Tensor) -> str:

@@ -25,6 +25,7 @@ MATRIX_OPS = {
     "conv2d": ((7,), (3, 4), (4,), ()),
     "grouped_conv2d": ((8,), (4, 5), (5,), (3,)),
     "matmul": ((3,), (1, 2), (2,), ()),
+    "pointwise_conv2d": ((4,), (2, 3), (3,), (0,)),
     WINOGRAD: ((11,), (5, 6), (2, 4, 6), ()),
 }
 _MOVES = ("tensor.pad", TRANSPOSE)

@@ -66,6 +66,15 @@ def without(value: ir.Value, dim: int) -> ir.Value:
     return collapsed(value, groups)
 
 
+def permuted_view(value: ir.Value, permutation: Sequence[int]) -> ir.Value:
+    """`value`, seen with its dimensions in another order."""
+    strides, offset = value.type.get_strides_and_offset()
+    layout = ir.StridedLayoutAttr.get(offset, [strides[d] for d in permutation])
+    shape = [value.type.shape[d] for d in permutation]
+    type_ = ir.MemRefType.get(shape, value.type.element_type, layout, value.type.memory_space)
+    return memref.TransposeOp(type_, value, ir.AffineMap.get_permutation(permutation)).result
+
+
 def _reassociation(groups: Sequence[Sequence[int]]) -> ir.ArrayAttr:
     i64 = ir.IntegerType.get_signless(64)
     return ir.ArrayAttr.get(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mlir_npu.dialect.bindings import arith, ir
+from mlir_npu.dialect.bindings import ir
+from mlir_npu.passes.microkernels.arithmetic import add
 from mlir_npu.passes.microkernels.nest import Lane, Tile
 from mlir_npu.passes.microkernels.region import inline_region, splat_constant
 
@@ -40,7 +41,7 @@ class Accumulation:
     def add(self, tile: Tile, lane: Lane, value: ir.Value) -> None:
         """Add `value` to the accumulator that begins here, and finish it."""
         if self.initial is None or not _is_zero(self.initial):
-            value = arith.AddFOp(self.start(tile, lane), value).result
+            value = add(self.start(tile, lane), value)
         self.finish(tile, lane, value)
 
     def finish(self, tile: Tile, lane: Lane, value: ir.Value) -> None:

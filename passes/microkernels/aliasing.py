@@ -8,7 +8,13 @@ from mlir_npu.dialect.bindings import ir
 
 # Views of all of a buffer under another type.
 WHOLE_VIEWS = frozenset(
-    {"memref.memory_space_cast", "memref.cast", "memref.expand_shape", "memref.collapse_shape"}
+    {
+        "memref.memory_space_cast",
+        "memref.cast",
+        "memref.expand_shape",
+        "memref.collapse_shape",
+        "memref.transpose",
+    }
 )
 _VIEWS = WHOLE_VIEWS | {"memref.subview", "memref.reinterpret_cast"}
 

@@ -15,9 +15,9 @@ Where the image is padded, taps that would meet padding only are left out (see `
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from mlir_npu.passes.analysis.loop_nest import Dim, unit_dim
+from mlir_npu.passes.analysis.loop_nest import Dim, can_merge, unit_dim
 from mlir_npu.passes.analysis.register_tile import (
     RegisterTile,
     Span,
@@ -33,6 +33,7 @@ from mlir_npu.passes.microkernels.nest import (
     Cursor,
     Lane,
     Tile,
+    advance,
     for_each,
     for_span,
     lanes_along,
@@ -46,7 +47,6 @@ from mlir_npu.passes.microkernels.register_reduction import (
     reduce_tile,
 )
 
-F32_BYTES = 4
 # With more tiles in a row than this the share of padding is not worth code of its own.
 BORDER_TILES = 2
 
@@ -75,16 +75,62 @@ def emit_contraction(contraction: Contraction, unit: VectorUnit) -> None:
 
 
 def _emit_product(contraction: Contraction, start: Cursor, unit: VectorUnit) -> None:
+    """The product block by block, or vector by vector where blocks lie side by side."""
+    block, lanes = contraction.block, contraction.lanes
+    if block.is_unit or not can_merge(block, lanes):
+        _emit_blocks(contraction, start, unit)
+        return
+    whole = replace(contraction, lanes=replace(lanes, extent=block.extent * lanes.extent))
+    for span in _lane_spans(whole, unit):
+        step = tuple(span.size * stride for stride in lanes.strides)
+        part = replace(
+            contraction, block=Dim(span.count, step), lanes=replace(lanes, extent=span.size)
+        )
+        _emit_blocks(part, advance(start, lanes, span.start), unit)
+
+
+def _lane_spans(contraction: Contraction, unit: VectorUnit) -> list[Span]:
+    """Blocks of full vectors, and a wider one at the end with the lanes that fill none.
+
+    In a block of their own these lanes would cost another walk through the other operand.
+    """
+    full, rest = divmod(contraction.lanes.extent, unit.lanes)
+    if not rest or not full:
+        return list(split(contraction.lanes.extent, unit.lanes))
+    vectors = replace(
+        contraction,
+        block=replace(contraction.block, extent=full),
+        lanes=replace(contraction.lanes, extent=unit.lanes),
+    )
+    last = (full - 1) % _register_tile(vectors, unit).blocks + 1
+    main = Span(0, full - last, unit.lanes)
+    wide = Span((full - last) * unit.lanes, 1, last * unit.lanes + rest)
+    return [main, wide] if main.count else [wide]
+
+
+def _rows_and_columns(contraction: Contraction) -> tuple[list[Dim], Dim, Dim]:
+    """Loops around the pixels of tiles, and the two along these."""
     none = unit_dim(len(contraction.operands))
     *outer, rows, columns = [none, none, *contraction.pixels]
-    tile = choose_register_tile(
+    return outer, rows, columns
+
+
+def _register_tile(contraction: Contraction, unit: VectorUnit) -> RegisterTile:
+    _, rows, columns = _rows_and_columns(contraction)
+    size = contraction.operands[INPUT].element.width // 8
+    return choose_register_tile(
         rows.extent,
         columns.extent,
         contraction.block.extent,
         contraction.lanes.extent,
         unit,
-        (rows.strides[INPUT] * F32_BYTES, columns.strides[INPUT] * F32_BYTES),
+        (rows.strides[INPUT] * size, columns.strides[INPUT] * size),
     )
+
+
+def _emit_blocks(contraction: Contraction, start: Cursor, unit: VectorUnit) -> None:
+    outer, rows, columns = _rows_and_columns(contraction)
+    tile = _register_tile(contraction, unit)
     for blocks in split(contraction.block.extent, tile.blocks):
 
         def block_tile(cursor: Cursor, blocks=blocks) -> None:

@@ -9,6 +9,8 @@ from mlir_npu.passes.microkernels.emit import constant
 
 # A multiply feeding an add may become one FMA; nothing else about the arithmetic may change.
 _CONTRACTED = frozenset({"arith.addf", "arith.subf", "arith.mulf"})
+# Not where integers stand for numbers: each step of a requantisation rounds as it is written.
+_QUANTIZING = frozenset({"arith.sitofp", "arith.uitofp", "arith.fptosi", "arith.fptoui"})
 
 
 class NotVectorisableError(ValueError):
@@ -47,19 +49,22 @@ def inline_region(block: ir.Block, arguments: Sequence[ir.Value], width: int) ->
         return values[value]
 
     *body, terminator = block.operations
+    contracted = frozenset() if any(op.name in _QUANTIZING for op in body) else _CONTRACTED
     for op in body:
-        results = _clone(op.operation, [lookup(v) for v in op.operands], width)
+        results = _clone(op.operation, [lookup(v) for v in op.operands], width, contracted)
         values.update(zip(op.results, results, strict=True))
     return [lookup(v) for v in terminator.operands]
 
 
-def _clone(op: ir.Operation, operands: list[ir.Value], width: int) -> list[ir.Value]:
+def _clone(
+    op: ir.Operation, operands: list[ir.Value], width: int, contracted: frozenset[str]
+) -> list[ir.Value]:
     if op.name == "arith.constant":
         return [splat_constant(op.attributes["value"], width)]
     if len(op.regions) or not op.name.startswith(("arith.", "math.")):
         raise NotVectorisableError(f"'{op.name}' has no elementwise vector form")
     attributes = {name: op.attributes[name] for name in op.attributes}
-    if op.name in _CONTRACTED:
+    if op.name in contracted:
         attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<contract>")
     clone = ir.Operation.create(
         op.name,

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mlir_npu.dialect.bindings import ir, vector
+from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.analysis.loop_nest import Dim, merge
+from mlir_npu.passes.microkernels.arithmetic import multiply_add, widened
 from mlir_npu.passes.microkernels.axis import Axis
 from mlir_npu.passes.microkernels.emit import Offset, loop, maximum, minimum
 from mlir_npu.passes.microkernels.nest import Lane, Tile, advance
@@ -167,17 +168,19 @@ def _step(shape: TileShape, tile: Tile, values: list[ir.Value]) -> list[ir.Value
     pixels, vectors = range(len(shape.pixels)), range(len(shape.vectors))
     values = list(values)
 
+    sums = values[0].type
+
     def scalar(p: int) -> ir.Value:
-        return tile.load_scalar(INPUT, shape.pixels[p][INPUT])
+        return widened(tile.load_scalar(INPUT, shape.pixels[p][INPUT]), sums)
 
     def weights(v: int) -> ir.Value:
         lane = shape.vectors[v]
         return tile.load(WEIGHTS, lane.offsets[WEIGHTS], lane.width)
 
-    def multiply_add(p: int, v: int, scalar_: ir.Value) -> None:
+    def accumulate(p: int, v: int, scalar_: ir.Value) -> None:
         at = p * len(vectors) + v
         broadcast = splat(scalar_, shape.vectors[v].width)
-        values[at] = vector.FMAOp(broadcast, weights(v), values[at]).result
+        values[at] = multiply_add(broadcast, weights(v), values[at])
 
     if len(vectors) <= len(pixels):
         for v in vectors:
@@ -185,10 +188,10 @@ def _step(shape: TileShape, tile: Tile, values: list[ir.Value]) -> list[ir.Value
         for p in pixels:
             held = scalar(p)
             for v in vectors:
-                multiply_add(p, v, held)
+                accumulate(p, v, held)
         return values
     scalars = [scalar(p) for p in pixels]
     for v in vectors:
         for p in pixels:
-            multiply_add(p, v, scalars[p])
+            accumulate(p, v, scalars[p])
     return values

@@ -42,6 +42,10 @@ def _view_type(view: ir.Operation, source: ir.MemRefType) -> ir.MemRefType | Non
     if view.name == "memref.cast":
         return source
     strides, offset = source.get_strides_and_offset()
+    if view.name == "memref.transpose":
+        order = ir.AffineMapAttr(view.attributes["permutation"]).value.results
+        layout = ir.StridedLayoutAttr.get(offset, [strides[e.position] for e in order])
+        return ir.MemRefType.get(result.shape, result.element_type, layout, source.memory_space)
     fold = _collapsed if view.name == "memref.collapse_shape" else _expanded
     new = fold(_groups(view), source, result, strides)
     if new is None:

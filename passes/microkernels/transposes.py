@@ -85,8 +85,7 @@ def _where_wide(
 def _emit_plane(
     operands: Sequence[Operand], rows: Dim, columns: Dim, cursor: Cursor, unit: VectorUnit
 ) -> None:
-    # The inner loop goes along the side whose lines are farther apart.
-    row_first = columns.strides[TARGET] <= rows.strides[SOURCE]
+    row_first = _is_row_first(rows, columns)
     first, second = (rows, columns) if row_first else (columns, rows)
 
     def line(at: Cursor, size: int) -> None:
@@ -99,6 +98,14 @@ def _emit_plane(
     _for_blocks(first, cursor, line)
 
 
+def _is_row_first(rows: Dim, columns: Dim) -> bool:
+    """Whether lines of the source are the farther apart: they are finished one after the other.
+
+    Lines a power of two apart share a set of the cache, which has room for few.
+    """
+    return columns.strides[TARGET] <= rows.strides[SOURCE]
+
+
 def _emit_block(
     operands: Sequence[Operand],
     rows: Dim,
@@ -109,10 +116,12 @@ def _emit_block(
     unit: VectorUnit,
 ) -> None:
     square = min(height, width, SQUARE, _power_of_two(unit.lanes))
-    for r in range(0, height, square):
-        for c in range(0, width, square):
-            corner = advance(advance(at, rows, r), columns, c)
-            _emit_square(operands, rows, columns, square, corner)
+    corners = [(r, c) for r in range(0, height, square) for c in range(0, width, square)]
+    if not _is_row_first(rows, columns):
+        corners.sort(key=lambda corner: corner[1])
+    for r, c in corners:
+        corner = advance(advance(at, rows, r), columns, c)
+        _emit_square(operands, rows, columns, square, corner)
 
 
 def _emit_square(

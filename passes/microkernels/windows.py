@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mlir_npu.dialect.bindings import arith, ir, vector
+from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.analysis.loop_nest import merge
 from mlir_npu.passes.analysis.register_tile import VectorUnit
 from mlir_npu.passes.microkernels.accumulator_group import AccumulatorGroup
+from mlir_npu.passes.microkernels.arithmetic import add, maximum, multiply_add
 from mlir_npu.passes.microkernels.binding import bind_group, integers, shape_of, strides_of
 from mlir_npu.passes.microkernels.buffers import Operand, operand_of
 from mlir_npu.passes.microkernels.lanewise import Combine, Lanewise, emit_lanewise
@@ -33,21 +34,21 @@ def emit_depthwise_conv2d(group: AccumulatorGroup, unit: VectorUnit) -> None:
     r, s, c = strides_of(weights)
     inputs = [_image(group), operand_of(weights, [0, 0, 0, c, r, s])]
 
-    def multiply_add(tile: Tile, lane: Lane, value: ir.Value) -> ir.Value:
+    def combine(tile: Tile, lane: Lane, value: ir.Value) -> ir.Value:
         pixel = tile.load(0, lane.offsets[0], lane.width)
         weight = tile.load(1, lane.offsets[1], lane.width)
-        return vector.FMAOp(pixel, weight, value).result
+        return multiply_add(pixel, weight, value)
 
-    _emit(group, inputs, multiply_add, unit)
+    _emit(group, inputs, combine, unit)
 
 
 def emit_pool2d(group: AccumulatorGroup, unit: VectorUnit) -> None:
     """Loops (n, y, x, c, r, s). NaN wins in a max pool, as arith.maximumf has it."""
     kind = ir.StringAttr(group.compute.attributes["kind"]).value
-    operation = {"max": arith.MaximumFOp, "sum": arith.AddFOp}[kind]
+    operation = {"max": maximum, "sum": add}[kind]
 
     def combine(tile: Tile, lane: Lane, value: ir.Value) -> ir.Value:
-        return operation(value, tile.load(0, lane.offsets[0], lane.width)).result
+        return operation(value, tile.load(0, lane.offsets[0], lane.width))
 
     _emit(group, [_image(group)], combine, unit)
 

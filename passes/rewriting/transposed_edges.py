@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.analysis.permutation import Group, groups, inverse
+from mlir_npu.passes.analysis.pointwise import orders_weights_in_calls
 from mlir_npu.passes.kernels.walk import definition, users
 from mlir_npu.passes.rewriting.dependence import is_prepared
 from mlir_npu.passes.rewriting.epilogues import is_compute
@@ -29,11 +30,6 @@ from mlir_npu.passes.rewriting.views import VIEWS, unviewed, viewed
 
 # Kernels that may read one transposed operand, each by moves of its own, where sram is a cache.
 READERS_IN_CACHE = 2
-# Weights from this size on are not copied where sram is a cache. Putting them in order takes as
-# long as multiplying them with some five positions of the image (measured with AVX-512); from the
-# first number of positions on that is a tenth of the kernel, up to the second one tile has all.
-LARGE_WEIGHTS = 1 << 20  # bytes
-POSITIONS_OF_ONE_TILE = range(48, 257)
 
 
 @dataclass(frozen=True)
@@ -108,7 +104,7 @@ def _is_read_as_weights(op: ir.Operation) -> bool:
     *positions, blocks, _ = shape_of(kernel.results[0])
     size = math.prod(shape_of(weights)) * element_type(weights).width // 8
     one_tap = math.prod(taps) == blocks
-    return one_tap and size >= LARGE_WEIGHTS and math.prod(positions) in POSITIONS_OF_ONE_TILE
+    return one_tap and orders_weights_in_calls(size, math.prod(positions))
 
 
 def _reads_tiles(op: ir.Operation, value: ir.Value, padded: bool) -> bool:

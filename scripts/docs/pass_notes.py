@@ -63,6 +63,11 @@ NOTES = {
     "drop-unused-results": Note("""
         A maximum comes with its position, which hardly anybody reads and no kernel computes.
     """),
+    "narrow-contractions": Note("""
+        In quantised networks, products of 8-bit integers that were widened to 32 bits become
+        products of the 8-bit ones: a quarter of the bytes to move, and the fast mode of the matrix
+        unit. This block computes with floats, so nothing changes.
+    """),
     "convert-layout": Note("""
         Channels become the innermost dimension of the convolution and of all that follows: the
         matrix unit sums over channels, and a DMA moves contiguous channels in long bursts.
@@ -73,6 +78,10 @@ NOTES = {
         convolution's result: it will be the epilogue of the drain and costs no trip to dram. The
         part of batch norm that only depends on parameters stays apart, on one number per
         channel instead of every pixel.
+    """),
+    "convert-conv-to-matmul": Note("""
+        A 1 x 1 convolution between tensors with channels first would stay in their order; this
+        block begins and ends with other layers.
     """),
     "convert-conv-to-winograd": Note("""
         Only a CPU trades multiplications for additions; a matrix unit is made for the plain sum.

@@ -1,11 +1,15 @@
 """Every attribute of a convolution: right, and on the NPU or refused with a reason."""
 
+from pathlib import Path
+
 import pytest
 import torch
-from parity import check_inference
+from parity import check_inference, compile_model
 from torch import nn
 
 import mlir_npu
+
+AVX2 = Path(__file__).parents[1] / "lit" / "Inputs" / "avx2.toml"
 
 
 def on_npu(model, x) -> bool:
@@ -35,6 +39,53 @@ def test_conv2d(arguments):
     x = torch.randn(2, arguments["in_channels"], 13, 15)
     check_inference(model, x, options={"min_region_macs": 0})
     assert on_npu(model, x)
+
+
+class Projection(nn.Module):
+    """A 1 x 1 convolution, batch norm, and the sum with a second tensor."""
+
+    def __init__(self, inputs: int, outputs: int):
+        super().__init__()
+        self.conv = nn.Conv2d(inputs, outputs, 1, bias=False)
+        self.norm = nn.BatchNorm2d(outputs)
+
+    def forward(self, x, other):
+        return torch.relu(self.norm(self.conv(x)) + other)
+
+
+@pytest.mark.parametrize("target", ["host", str(AVX2)])
+@pytest.mark.parametrize(
+    "batch, inputs, outputs, height, width",
+    [
+        (1, 24, 40, 16, 16),
+        (3, 5, 7, 12, 8),
+        (1, 16, 33, 14, 14),  # positions that fill no vector at the end
+        (2, 8, 24, 13, 13),  # and lie across lines
+        (1, 3, 64, 1, 27),
+        (1, 64, 16, 55, 55),
+    ],
+)
+def test_pointwise_between_tensors_with_channels_first(
+    target, batch, inputs, outputs, height, width, tmp_path
+):
+    torch.manual_seed(batch)
+    x, other = torch.randn(batch, inputs, height, width), torch.randn(batch, outputs, height, width)
+    options = {"target": target, "min_region_macs": 0, "dump_dir": str(tmp_path)}
+    check_inference(Projection(inputs, outputs).eval(), x, other, options=options)
+    stages = "".join(path.read_text() for path in tmp_path.rglob("*_stage.mlir"))
+    assert "pointwise_conv2d" in stages
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_pointwise_layers_and_changed_weights(threads):
+    model = nn.Sequential(nn.Conv2d(16, 48, 1), nn.SiLU()).eval()
+    compiled = compile_model(model, num_threads=threads, min_region_macs=0)
+    for size in (28, 20):
+        x = torch.randn(1, 16, size, size)
+        with torch.no_grad():
+            torch.testing.assert_close(compiled(x), model(x), rtol=1e-5, atol=1e-5)
+            model[0].weight.mul_(-2)
+            torch.testing.assert_close(compiled(x), model(x), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("groups", [1, 4, 8])

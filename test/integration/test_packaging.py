@@ -16,11 +16,17 @@ FOLDERS = (
     "benchmarks",
     "lowering",
     "dialect",
+    "export",
     "passes",
     "runtime",
     "scripts",
     "simulator",
 )
+
+
+def is_packaged(source: Path) -> bool:
+    data = (".json", ".c", ".h") if source.is_relative_to(ROOT / "export") else ()
+    return source.suffix in (".py", ".toml", *data)
 
 
 def installed_name(source: Path) -> str:
@@ -37,7 +43,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (copy / name).write_bytes((ROOT / name).read_bytes())
     for folder in FOLDERS:
         for source in (ROOT / folder).rglob("*"):
-            if source.suffix in (".py", ".toml"):
+            if is_packaged(source):
                 target = copy / source.relative_to(ROOT)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(source.read_bytes())
@@ -54,7 +60,7 @@ def test_wheel_holds_mlir_npu_and_metadata_only(wheel: Path) -> None:
         installed_name(source)
         for folder in FOLDERS
         for source in (ROOT / folder).rglob("*")
-        if source.suffix in (".py", ".toml")
+        if is_packaged(source)
     }
     assert code == sources
     assert {name.split("/")[0] for name in names} == {

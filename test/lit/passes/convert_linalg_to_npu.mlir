@@ -35,6 +35,26 @@ func.func private @conv(%x: memref<1x5x6x4xf32, #sram>, %w: memref<2x3x2x4x8xf32
   return
 }
 
+// One image of a tile: rows of positions are the column blocks of a product.
+// CHECK-LABEL: func.func private @pointwise
+// CHECK: %[[PLANES:.*]] = memref.collapse_shape %arg1 {{.*}} : memref<1x4x3x5xf32, #npu.space<"sram">> into memref<4x3x5xf32, #npu.space<"sram">>
+// CHECK: %[[ROWS:.*]] = memref.transpose %[[PLANES]] (d0, d1, d2) -> (d1, d0, d2) : {{.*}} to memref<3x4x5xf32, strided<[5, 15, 1]>, #npu.space<"sram">>
+// CHECK: %[[SUMS:.*]] = memref.collapse_shape %arg2 {{.*}} : memref<1x8x3x5xf32, #npu.space<"acc">> into memref<8x3x5xf32, #npu.space<"acc">>
+// CHECK: "npu.matmul"(%arg0, %[[ROWS]], %[[SUMS]])
+func.func private @pointwise(%w: memref<8x4xf32, #sram>, %x: memref<1x4x3x5xf32, #sram>, %a: memref<1x8x3x5xf32, #acc>)
+    attributes {npu.kernel = "pointwise_conv2d"} {
+  linalg.generic {indexing_maps = [affine_map<(n, k, y, x, c) -> (k, c)>, affine_map<(n, k, y, x, c) -> (n, c, y, x)>, affine_map<(n, k, y, x, c) -> (n, k, y, x)>],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+      ins(%w, %x : memref<8x4xf32, #sram>, memref<1x4x3x5xf32, #sram>) outs(%a : memref<1x8x3x5xf32, #acc>)
+      attrs = {npu.op = "pointwise_conv2d"} {
+  ^bb0(%0: f32, %1: f32, %2: f32):
+    %3 = arith.mulf %0, %1 : f32
+    %4 = arith.addf %2, %3 : f32
+    linalg.yield %4 : f32
+  }
+  return
+}
+
 // One group: the group dimension goes, by views of dense tiles.
 // CHECK-LABEL: func.func private @grouped
 // CHECK-DAG: %[[X:.*]] = memref.collapse_shape %arg0 {{.*}} into memref<1x2x2x4xf32, #npu.space<"sram">>

@@ -63,7 +63,7 @@ func.func private @two_accumulators(%x: memref<4xf32, #acc>, %y: memref<4xf32, #
 #sram = #npu.space<"sram">
 func.func private @two_groups(%x: memref<1x2x2x2x4xf32, #sram>, %w: memref<2x2x1x1x4x8xf32, #sram>, %a: memref<1x2x2x2x2x8xf32, #npu.space<"acc">>)
     attributes {npu.kernel = "grouped_conv2d"} {
-  // expected-error @below {{a tile of a grouped convolution must hold one group, got 2}}
+  // expected-error @below {{a tile of a grouped_conv2d must have extent 1 along dimension 3, got 2}}
   linalg.generic {indexing_maps = [affine_map<(n, y, x, g, ko, ki, r, s, c) -> (n, y + r, x + s, g, c)>,
       affine_map<(n, y, x, g, ko, ki, r, s, c) -> (g, ko, r, s, c, ki)>,
       affine_map<(n, y, x, g, ko, ki, r, s, c) -> (n, y, x, g, ko, ki)>],

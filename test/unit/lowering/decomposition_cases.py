@@ -10,6 +10,7 @@ import itertools
 
 import composed_cases
 import gradient_cases
+import quantized_cases
 import torch
 
 aten = torch.ops.aten
@@ -263,4 +264,4 @@ for _family in (
     _rest,
 ):
     _family()
-CASES |= gradient_cases.CASES | composed_cases.CASES
+CASES |= gradient_cases.CASES | composed_cases.CASES | quantized_cases.CASES

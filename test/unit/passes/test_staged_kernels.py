@@ -14,6 +14,7 @@ KERNELS = {
     "conv stem": k.conv2d((1, 24, 24, 3), 2, 8, k.Window((7, 7), (2, 2), low=(3, 3), high=(2, 2))),
     "conv many channels": k.conv2d((1, 4, 4, 128), 8, 16, SAME),
     "grouped conv": k.grouped_conv2d((1, 8, 8, 3, 4), 2, 4, SAME),
+    "pointwise conv": k.pointwise_conv2d((2, 12, 9, 7), 10),
     "depthwise": k.depthwise_conv2d((1, 12, 12, 16), SAME),
     "depthwise without epilogue": k.depthwise_conv2d((1, 12, 12, 16), SAME, epilogue=False),
     "max pool": k.pool2d((1, 12, 12, 16), k.Window((3, 3), (2, 2), low=(1, 1)), "max"),

@@ -74,7 +74,11 @@ def grouped(draw):
 @st.composite
 def others(draw):
     a, b, c = (draw(st.integers(1, 8)) for _ in range(3))
-    kind = draw(st.sampled_from(["matmul", "mean", "eltwise", "transpose"]))
+    kind = draw(st.sampled_from(["matmul", "pointwise", "mean", "eltwise", "transpose"]))
+    if kind == "pointwise":
+        rows = draw(st.integers(1, 20))
+        tile = [1, *tile_of(draw, (a, b)), 0]
+        return k.pointwise_conv2d((2, c, b, rows), a, schedule=k.schedule(tile))
     if kind == "matmul":
         tile, reduction = [*tile_of(draw, (a, b)), 0], tile_of(draw, (c,))
         return k.matmul(a, c, b, 4, schedule=k.schedule(tile, reduction))

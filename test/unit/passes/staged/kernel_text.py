@@ -265,6 +265,31 @@ def grouped_conv2d(
     return Kernel(module("grouped_conv2d", body, inputs, out, schedule), inputs, out, reference)
 
 
+def pointwise_conv2d(image: Sequence[int], channels: int, *, schedule: str = "") -> Kernel:
+    """1 x 1 convolution of an image (n, c, y, x), with channels first; epilogue per column."""
+    n, c, h, w = image
+    out, dims = (n, channels, h, w), "n, k, y, x, c"
+    body = f"""%e = tensor.empty() : {tensor(out)}
+  %f = linalg.fill ins(%zero : f32) outs(%e : {tensor(out)}) -> {tensor(out)}
+  %conv = linalg.generic {{indexing_maps = [affine_map<({dims}) -> (k, c)>,
+      affine_map<({dims}) -> (n, c, y, x)>, affine_map<({dims}) -> (n, k, y, x)>],
+    iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}}
+    ins(%arg0, %arg1 : {tensor((channels, c))}, {tensor(image)})
+    outs(%f : {tensor(out)}) attrs = {{npu.op = "pointwise_conv2d"}} {{
+  ^bb0(%a: f32, %b: f32, %acc: f32):
+    %p = arith.mulf %a, %b : f32
+    %s = arith.addf %acc, %p : f32
+    linalg.yield %s : f32
+  }} -> {tensor(out)}
+  {_epilogue(out, (w,))}"""
+    inputs = ((channels, c), tuple(image), (w,), (w,), out)
+
+    def reference(weights, x, *operands):
+        return _finish(np.einsum("kc,ncyx->nkyx", weights, x), *operands)
+
+    return Kernel(module("pointwise_conv2d", body, inputs, out, schedule), inputs, out, reference)
+
+
 def depthwise_conv2d(
     image: Sequence[int], window: Window, *, epilogue: bool = True, schedule: str = ""
 ) -> Kernel:

@@ -1,0 +1,1 @@
+"""A captured program out of Python: IR, objects, a C header, weights and a stitching plan."""

@@ -1,0 +1,133 @@
+"""The backward of a program: its units in reverse, and which gradients add up to which tangent."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import torch
+
+from mlir_npu.lowering.program_plan import Gradient, Run, Sum, Unit, View, ViewGradient
+from mlir_npu.lowering.program_units import CompiledUnit, TensorType
+
+if TYPE_CHECKING:
+    from mlir_npu.lowering.program_build import _Builder
+
+
+@dataclass
+class PlannedBackward:
+    steps: list[Run | Sum | ViewGradient] = field(default_factory=list)
+    saved: list[str] = field(default_factory=list)
+    tangents: list[str] = field(default_factory=list)
+    gradients: list[Gradient] = field(default_factory=list)
+
+
+def plan_backward(builder: _Builder, results: list[str]) -> PlannedBackward:
+    """Adds values and backward units to those of the builder."""
+    return _Backward(builder).plan(results)
+
+
+class _Backward:
+    def __init__(self, builder: _Builder) -> None:
+        self._builder = builder
+        self._plan = PlannedBackward()
+        self._parts: dict[str, list[str]] = defaultdict(list)  # gradients that add up, by value
+        self._from_caller: set[str] = set()
+
+    def plan(self, results: list[str]) -> PlannedBackward:
+        builder, plan = self._builder, self._plan
+        if not any(unit.backward for unit in builder.compiled.values()):
+            results = []
+        for result in results:
+            if builder.values[result].requires_grad:
+                tangent = self._new(f"tangent_{result}", "tangent", self._type(result), result)
+                plan.tangents.append(tangent)
+                self._parts[result].append(tangent)
+                self._from_caller.add(tangent)
+        for step in reversed(builder.steps):
+            if isinstance(step, View):
+                self._through_view(step)
+            elif isinstance(step, Run) and builder.compiled[step.unit].backward is not None:
+                self._through_unit(builder.units[step.unit], builder.compiled[step.unit])
+        for name, value in list(builder.values.items()):
+            if value.requires_grad and value.kind in ("input", "parameter"):
+                total = self._total(name, self._type(name)) if self._parts[name] else None
+                plan.gradients.append(Gradient(name, total))
+        return plan
+
+    def _through_view(self, view: View) -> None:
+        values = self._builder.values
+        if not (values[view.output].requires_grad and values[view.base].requires_grad):
+            return
+        if not self._parts[view.output]:
+            return
+        total = self._total(view.output, self._type(view.output))
+        base = self._type(view.base)
+        name = self._new(f"grad_{view.base}", "gradient", base, view.base)
+        self._plan.steps.append(ViewGradient(name, total, view))
+        self._parts[view.base].append(name)
+
+    def _through_unit(self, unit: Unit, compiled: CompiledUnit) -> None:
+        builder, graph = self._builder, compiled.backward
+        outputs = [unit.outputs[compiled.returns[index]] for index in compiled.tangents]
+        if not any(self._parts[output] for output in outputs):
+            return
+        totals = [
+            self._total(output, type_)
+            for output, type_ in zip(outputs, compiled.tangent_types, strict=True)
+        ]
+        name = builder.names.new(f"backward_{unit.name.rpartition('_')[2]}")
+        taken = (*unit.saved, *totals)
+        local: dict[object, str] = dict(zip(graph.plan.placeholders, taken, strict=True))
+        inputs = dict(zip(compiled.takes, unit.inputs))
+        for result, index, type_ in zip(
+            graph.plan.results, compiled.gradients, compiled.gradient_types, strict=True
+        ):
+            if index is None:
+                continue
+            of = inputs[index]
+            if result not in local:
+                local[result] = self._new(f"grad_{of}", "gradient", type_, of)
+            self._parts[of].append(local[result])
+        outputs = tuple(
+            None if index is None else local[result]
+            for result, index in zip(graph.plan.results, compiled.gradients)
+        )
+        from mlir_npu.lowering.program_build import part_calls
+
+        builder.units[name] = Unit(
+            name,
+            "backward",
+            unit.origin,
+            unit.location,
+            taken,
+            outputs,
+            (),
+            (),
+            graph.plan.placeholders,
+            graph.plan.results,
+            part_calls(graph),
+        )
+        builder.graphs[name] = graph
+        self._plan.steps.append(Run(name))
+        self._plan.saved += [name for name in unit.saved if name not in self._plan.saved]
+
+    def _total(self, value: str, type_: TensorType) -> str:
+        """The sum of what is known of the gradient of a value, laid out as its reader takes it."""
+        parts = self._parts[value]
+        if len(parts) == 1 and parts[0] not in self._from_caller:
+            if self._builder.values[parts[0]].strides == type_.strides:
+                return parts[0]
+        name = self._new(f"grad_{value}", "gradient", type_, value)
+        self._plan.steps.append(Sum(name, tuple(parts)))
+        self._parts[value] = [name]
+        return name
+
+    def _type(self, name: str) -> TensorType:
+        value = self._builder.values[name]
+        return TensorType(value.shape, value.strides, getattr(torch, value.dtype))
+
+    def _new(self, wanted: str, kind: str, type_: TensorType, of: str) -> str:
+        label = f"gradient of {self._builder.values[of].label}"
+        return self._builder._new(wanted, kind, type_, label, of=of)

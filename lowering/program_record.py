@@ -1,0 +1,292 @@
+"""One call of a model, written down: Dynamo's graphs, PyTorch calls between them, what Python read.
+
+The model runs as under torch.compile, in eager and with autograd. Every graph that Dynamo makes is
+an event; a mode above autograd sees the PyTorch calls between graphs. The mode is hidden from
+Dynamo, which would trace into it: it is taken off while Dynamo compiles a frame.
+
+Events keep the tensors themselves, so that it is known later which is which.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import linecache
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import fx
+from torch._dynamo import config, convert_frame
+from torch._dynamo.eval_frame import skip_code
+from torch.overrides import TorchFunctionMode, _pop_mode, _push_mode
+from torch.utils import _pytree as pytree
+
+from mlir_npu.graph_breaks import GraphBreak, record_graph_breaks
+from mlir_npu.lowering.capture import STATIC
+
+_TORCH = os.path.dirname(torch.__file__) + os.sep
+_OURS = os.path.dirname(os.path.dirname(__file__)) + os.sep
+# read one element
+_NUMBERS = {"item", "__bool__", "__int__", "__float__", "__index__", "is_nonzero"}
+# say something of a tensor without looking at its contents
+_METADATA = {
+    *("__get__", "__hash__", "__len__", "size", "stride", "dim", "ndimension", "numel", "nelement"),
+    *("element_size", "itemsize", "is_contiguous", "storage_offset", "data_ptr", "type"),
+    *("is_floating_point", "is_complex", "is_signed", "get_device", "is_same_size", "is_tensor"),
+    *("result_type", "can_cast", "is_inference", "is_pinned", "is_shared", "__set__"),
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """location: "file:line" of the user's program; line: its text."""
+
+    location: str | None = None
+    line: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class GraphEvent:
+    """A graph of Dynamo was called. outputs: with tensors in the place of numbers that depend on
+    data; sources: where Dynamo found each input; grad: whether gradients were recorded."""
+
+    graph_module: fx.GraphModule
+    inputs: tuple[Any, ...]
+    outputs: tuple[Any, ...]
+    sources: tuple[str, ...]
+    grad: bool
+
+
+@dataclass(frozen=True, eq=False)
+class CallEvent:
+    """A function of PyTorch was called between graphs."""
+
+    function: Callable
+    arguments: tuple
+    keywords: Mapping[str, Any]
+    result: Any
+    place: Place
+    grad: bool
+
+
+@dataclass(frozen=True, eq=False)
+class ReadEvent:
+    """Python read the number that a tensor holds. decides: whether what came after may depend on
+    it."""
+
+    tensor: torch.Tensor
+    number: bool | int | float
+    place: Place
+    decides: bool
+
+
+@dataclass(frozen=True)
+class PythonBetween:
+    """Python that ran between graphs, and is no part of a program. effect: what that means."""
+
+    location: str | None
+    line: str | None
+    reason: str
+    effect: str
+
+    def __str__(self) -> str:
+        return f"{self.location or '?'}: {self.line or ''}\n    {self.reason}: {self.effect}"
+
+
+Event = GraphEvent | CallEvent | ReadEvent
+
+
+@dataclass
+class Recording:
+    events: list[Event] = field(default_factory=list)
+    left: list[PythonBetween] = field(default_factory=list)
+    breaks: tuple[GraphBreak, ...] = ()
+    result: Any = None
+
+
+def record_run(model: Callable, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Recording:
+    """Call the model. Raises what the call raises."""
+    recorder = _Recorder()
+    context = torch._dynamo.optimize(
+        recorder.backend, guard_filter_fn=recorder.look_at_guards, recompile_limit=1 << 20
+    )
+    context.callback = _without_modes(context.callback)
+    static = config.patch(
+        {**STATIC, "capture_scalar_outputs": True, "accumulated_recompile_limit": 1 << 20}
+    )
+    torch._dynamo.reset()  # what was compiled before would run without being seen
+    try:
+        with static, record_graph_breaks() as breaks, recorder:
+            recorder.found.result = context(model)(*arguments, **keywords)
+    finally:
+        torch._dynamo.reset()
+    recorder.found.breaks = tuple(breaks)
+    recorder.settle()
+    return recorder.found
+
+
+class _Recorder(TorchFunctionMode):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found = Recording()
+        self._guarded: list[Any] = []  # values of local variables that graphs were made for
+
+    def __torch_function__(
+        self, func: Callable, types: Any, args: tuple = (), kwargs: Mapping | None = None
+    ) -> Any:
+        return self._call(func, args, kwargs or {})
+
+    @torch._dynamo.disable
+    def _call(self, function: Callable, arguments: tuple, keywords: Mapping) -> Any:
+        grad = torch.is_grad_enabled()
+        result = function(*arguments, **keywords)
+        place, compiled = _place()
+        event = CallEvent(function, arguments, keywords, result, place, grad)
+        name = getattr(function, "__name__", str(function))
+        if any(isinstance(leaf, torch.Tensor) for leaf in pytree.tree_leaves(result)):
+            self.found.events.append(event)
+        elif name == "__setitem__" or (name.endswith("_") and not name.endswith("__")):
+            self.found.events.append(event)
+        elif name in _NUMBERS and isinstance(result, (bool, int, float)):
+            decides = isinstance(result, bool) or not compiled
+            self.found.events.append(ReadEvent(arguments[0], result, place, decides))
+        elif name not in _METADATA:
+            self.found.left.append(
+                PythonBetween(
+                    place.location,
+                    place.line,
+                    f"Tensor.{name} takes values to Python",
+                    "a program does not repeat it",
+                )
+            )
+        return result
+
+    def backend(self, graph_module: fx.GraphModule, _: Sequence[Any]) -> Callable:
+        nodes = graph_module.graph.find_nodes(op="placeholder")
+        sources = tuple(map(_source, nodes))
+
+        @torch._dynamo.disable
+        def run(*inputs: Any) -> Any:
+            grad = torch.is_grad_enabled()
+            with torch._C.DisableTorchFunction():
+                outputs = graph_module.forward(*inputs)
+                seen, reads = _numbers_as_tensors(graph_module, outputs)
+            self.found.events.append(GraphEvent(graph_module, inputs, seen, sources, grad))
+            self.found.events += reads
+            return outputs
+
+        return run
+
+    def look_at_guards(self, entries: Sequence[Any]) -> list[bool]:
+        """Remember which numbers in variables a graph was made for."""
+        for entry in entries:
+            if entry.has_value and entry.guard_type in ("EQUALS_MATCH", "CONSTANT_MATCH"):
+                if entry.name.isidentifier() and isinstance(entry.value, (int, float)):
+                    self._guarded.append(entry.value)
+        return [True] * len(entries)
+
+    def settle(self) -> None:
+        """Numbers decide if a later graph was made for them, or a later call took them."""
+        taken = list(self._guarded)
+        for event in self.found.events:
+            if isinstance(event, CallEvent):
+                leaves = pytree.tree_leaves((event.arguments, dict(event.keywords)))
+                taken += [leaf for leaf in leaves if type(leaf) is float]
+        floats = {id(number) for number in taken if type(number) is float}
+        integers = {number for number in taken if type(number) is int}
+        makers = {
+            id(output): place_of(node)
+            for event in self.found.events
+            if isinstance(event, GraphEvent)
+            for output, node in zip(event.outputs, event.graph_module.graph.output_node().args[0])
+            if isinstance(node, fx.Node)
+        }
+        for position, event in enumerate(self.found.events):
+            if not isinstance(event, ReadEvent):
+                continue
+            number = event.number
+            decides = event.decides or id(number) in floats
+            decides = decides or (type(number) is int and number in integers)
+            # compiled frames jump about between their lines
+            place = makers.get(id(event.tensor), event.place)
+            self.found.events[position] = ReadEvent(event.tensor, number, place, decides)
+            if not decides:
+                self.found.left.append(PythonBetween(place.location, place.line, *_UNCHECKED))
+
+
+_UNCHECKED = (
+    "a number goes to Python",
+    "no graph depends on it, so it is not checked, and what Python does with it is not repeated",
+)
+
+
+def _numbers_as_tensors(
+    graph_module: fx.GraphModule, outputs: Sequence[Any]
+) -> tuple[tuple, list[ReadEvent]]:
+    """Numbers that depend on data decide where they are booleans: Python jumps on those."""
+    seen, reads = [], []
+    for output, node in zip(outputs, graph_module.graph.output_node().args[0], strict=True):
+        if isinstance(output, (bool, int, float)) and isinstance(node, fx.Node):
+            number, output = output, torch.tensor(output)
+            reads.append(ReadEvent(output, number, place_of(node), isinstance(number, bool)))
+        seen.append(output)
+    return tuple(seen), reads
+
+
+def place_of(node: fx.Node) -> Place:
+    """The user's line that a node of Dynamo's graph comes from."""
+    from mlir_npu.lowering.source_location import source_location
+
+    location = source_location(node)
+    if location is None:
+        return Place()
+    file, _, number = location.rpartition(":")
+    return Place(location, linecache.getline(file, int(number)).strip())
+
+
+def _place() -> tuple[Place, bool]:
+    """Of the innermost frame outside of PyTorch, and whether it is one that Dynamo compiled."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith((_TORCH, _OURS, "<")) or file.startswith("<stdin"):
+            line = linecache.getline(file, frame.f_lineno).strip()
+            compiled = frame.f_code in convert_frame.output_codes
+            return Place(f"{file}:{frame.f_lineno}", line), compiled
+        frame = frame.f_back
+    return Place(), False
+
+
+def _source(node: fx.Node) -> str:
+    source = getattr(node.meta.get("grapharg"), "source", None)
+    return source.name if source is not None else node.name
+
+
+def _without_modes(callback: Callable) -> Callable:
+    """Dynamo's callback, which compiles frames, with no mode active."""
+
+    def compile_frame(*arguments: Any, **keywords: Any) -> Any:
+        with _no_modes():
+            return callback(*arguments, **keywords)
+
+    compile_frame._torchdynamo_orig_backend = callback
+    return compile_frame
+
+
+# PyTorch calls it in the place of its functions; it is no part of the model
+skip_code(_Recorder.__torch_function__.__code__)
+
+
+@contextlib.contextmanager
+def _no_modes() -> Iterator[None]:
+    modes = []
+    while torch._C._len_torch_function_stack():
+        modes.append(_pop_mode())
+    try:
+        yield
+    finally:
+        for mode in reversed(modes):
+            _push_mode(mode)

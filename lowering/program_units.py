@@ -1,0 +1,234 @@
+"""One graph of a program -> a compiled forward, and the backward that belongs to it, at once.
+
+AOTAutograd says by descriptors which result of the forward a tangent belongs to and which input a
+gradient; nothing is concluded from shapes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+from torch._dynamo.backends.common import aot_autograd
+from torch._functorch import config as functorch_config
+from torch._functorch._aot_autograd.descriptors import (
+    GradAOTOutput,
+    PlainAOTInput,
+    PlainAOTOutput,
+    TangentAOTInput,
+)
+from torch._guards import TracingContext, tracing
+from torch._subclasses import FakeTensorMode
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+from mlir_npu.errors import CaptureError
+from mlir_npu.lowering.compile_graph import CompiledGraph, compile_graph
+from mlir_npu.lowering.roles import CapturedGraph, Role, describe_value
+from mlir_npu.options import Options
+
+
+@dataclass(frozen=True)
+class TensorType:
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: torch.dtype
+
+    @classmethod
+    def of(cls, tensor: torch.Tensor) -> TensorType:
+        return cls(tuple(tensor.shape), tuple(tensor.stride()), tensor.dtype)
+
+
+@dataclass(frozen=True)
+class Argument:
+    """name: what it is called for people; static: a parameter or buffer."""
+
+    name: str
+    static: bool
+
+
+@dataclass(frozen=True)
+class CompiledUnit:
+    """The forward takes inputs of the unit in the order of `takes`, and returns output `k` at
+    `returns[k]`, and what the backward needs from position `saved_from` on. `written`: inputs it
+    changes.
+
+    The backward takes what was saved, then a tangent for each output of `tangents`, and returns
+    gradients of the inputs in `gradients`, None where there is nothing to return. types: of all
+    that the forward returns and the backward takes and returns.
+    """
+
+    forward: CompiledGraph
+    takes: tuple[int, ...]
+    returns: tuple[int, ...]
+    saved_from: int
+    written: tuple[int, ...]
+    forward_types: tuple[TensorType | None, ...]
+    backward: CompiledGraph | None = None
+    tangents: tuple[int, ...] = ()
+    gradients: tuple[int | None, ...] = ()
+    tangent_types: tuple[TensorType, ...] = ()
+    gradient_types: tuple[TensorType | None, ...] = ()
+
+
+def compile_unit(
+    graph_module: fx.GraphModule,
+    inputs: Sequence[torch.Tensor],
+    arguments: Sequence[Argument],
+    options: Options,
+    *,
+    grad: bool,
+) -> CompiledUnit:
+    """inputs: tensors such as it will be called with. Raises CaptureError, and what compile_graph
+    raises."""
+    mode = FakeTensorMode(shape_env=ShapeEnv(), static_shapes=True, allow_non_fake_inputs=True)
+    examples = [_example(mode, tensor) for tensor in inputs]
+    compiler = _Compiler(graph_module, examples, arguments, options)
+    eager_backward = functorch_config.patch(force_non_lazy_backward_lowering=True)
+    with tracing(TracingContext(mode)), eager_backward, torch.set_grad_enabled(grad):
+        aot_autograd(
+            fw_compiler=functools.partial(compiler.compile, "forward"),
+            bw_compiler=functools.partial(compiler.compile, "backward"),
+            inference_compiler=functools.partial(compiler.compile, "inference"),
+            decompositions={},
+            keep_inference_input_mutations=True,
+        )(graph_module, examples)
+    return compiler.finish(len(graph_module.graph.output_node().args[0]))
+
+
+def _example(mode: FakeTensorMode, tensor: torch.Tensor) -> torch.Tensor:
+    with mode:
+        made = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)
+    return made.requires_grad_() if tensor.requires_grad else made
+
+
+@dataclass(frozen=True)
+class _Traced:
+    """What descriptors say of a graph, taken down before compiling rewrites it."""
+
+    taken: tuple[object, ...]
+    taken_types: tuple[TensorType, ...]
+    returned: tuple[object, ...]
+    returned_types: tuple[TensorType | None, ...]
+
+    @classmethod
+    def of(cls, graph: fx.Graph) -> _Traced:
+        placeholders, output = graph.find_nodes(op="placeholder"), graph.output_node()
+        results = output.args[0]
+        return cls(
+            tuple(node.meta.get("desc") for node in placeholders),
+            tuple(map(_type_of, placeholders)),
+            tuple(output.meta.get("desc") or (None,) * len(results)),
+            tuple(map(_type_of, results)),
+        )
+
+
+def _type_of(node: object) -> TensorType | None:
+    value = node.meta.get("val") if isinstance(node, fx.Node) else None
+    return TensorType.of(value) if isinstance(value, torch.Tensor) else None
+
+
+class _Compiler:
+    """Sees the graphs that AOTAutograd makes of one unit."""
+
+    def __init__(
+        self,
+        graph_module: fx.GraphModule,
+        examples: Sequence[torch.Tensor],
+        arguments: Sequence[Argument],
+        options: Options,
+    ) -> None:
+        names = [argument.name for argument in arguments]
+        self._captured = CapturedGraph(graph_module, examples, names)
+        self._arguments, self._options = arguments, options
+        self._traced: dict[str, _Traced] = {}
+        self._compiled: dict[str, CompiledGraph] = {}
+        self._metadata: Any = None
+
+    def compile(self, kind: str, graph: fx.GraphModule, _: Sequence) -> Callable:
+        self._traced[kind] = _Traced.of(graph.graph)
+        if kind == "backward":
+            graph = self._captured.with_named_gradients(graph)
+        else:
+            self._captured.learn_results(graph)
+            self._metadata = TracingContext.get().fw_metadata
+        compiled = compile_graph(graph, kind=kind, options=self._options, roles=self._roles(graph))
+        self._compiled[kind] = compiled
+        return compiled.call
+
+    def _roles(self, graph: fx.GraphModule) -> dict[str, Role]:
+        roles = self._captured.roles(graph)
+        for node in graph.graph.find_nodes(op="placeholder"):
+            descriptor = node.meta.get("desc")
+            if isinstance(descriptor, PlainAOTInput):
+                argument = self._arguments[descriptor.idx]
+                text = f"{argument.name}: {describe_value(node.meta.get('val'))}"
+                roles[node.name] = Role(text, argument.static)
+        return roles
+
+    def finish(self, outputs: int) -> CompiledUnit:
+        kind = "forward" if "forward" in self._compiled else "inference"
+        traced, info = self._traced[kind], self._metadata
+        backward = self._traced.get("backward")
+        tangents = _tangents(backward) if backward else ()
+        saved = len(backward.taken) - len(tangents) if backward else 0
+        saved_from = len(traced.returned) - saved
+        _refuse_what_is_not_plain(info, traced, saved_from)
+        where = {d.idx: i for i, d in enumerate(traced.returned[:saved_from])}
+        unit = CompiledUnit(
+            self._compiled[kind],
+            tuple(descriptor.idx for descriptor in traced.taken),
+            tuple(where[index] for index in range(outputs)),
+            saved_from,
+            tuple(i for i, one in enumerate(info.input_info) if one.mutates_data),
+            traced.returned_types,
+        )
+        if backward is None:
+            return unit
+        return dataclasses.replace(
+            unit,
+            backward=self._compiled["backward"],
+            tangents=tangents,
+            tangent_types=backward.taken_types[saved:],
+            gradients=tuple(map(_input_of, backward.returned, backward.returned_types)),
+            gradient_types=backward.returned_types,
+        )
+
+
+def _tangents(backward: _Traced) -> tuple[int, ...]:
+    """The outputs that the last of its placeholders belong to."""
+    marks = [d for d in backward.taken if isinstance(d, TangentAOTInput)]
+    if any(not isinstance(mark.output, PlainAOTOutput) for mark in marks):
+        raise CaptureError("its backward takes a gradient of something it does not return")
+    if list(backward.taken[len(backward.taken) - len(marks) :]) != marks:
+        raise CaptureError("its backward takes other inputs than saved values and gradients")
+    return tuple(mark.output.idx for mark in marks)
+
+
+def _input_of(descriptor: object, type_: TensorType | None) -> int | None:
+    if type_ is None:
+        return None
+    if isinstance(descriptor, GradAOTOutput) and isinstance(descriptor.grad_of, PlainAOTInput):
+        return descriptor.grad_of.idx
+    raise CaptureError(f"its backward returns {descriptor}, which is no gradient of an input")
+
+
+def _refuse_what_is_not_plain(metadata: Any, forward: _Traced, saved_from: int) -> None:
+    """What AOTAutograd would do around the graph at every call."""
+    for info in metadata.input_info:
+        if info.mutates_metadata or info.mutates_storage_metadata:
+            raise CaptureError("it changes the shape or the memory of an input in place")
+        if info.mutates_data and info.requires_grad and not info.mutations_hidden_from_autograd:
+            raise CaptureError("it changes, in place, an input that requires a gradient")
+    plain = all(isinstance(descriptor, PlainAOTInput) for descriptor in forward.taken)
+    own = forward.returned[:saved_from]
+    if not plain or not all(isinstance(descriptor, PlainAOTOutput) for descriptor in own):
+        raise CaptureError("it writes to memory that several of its inputs share")
+    if metadata.grad_enabled_mutation is not None:
+        raise CaptureError("it switches gradients on or off for what follows")
+    if metadata.tokens or metadata.is_rng_op_functionalized:
+        raise CaptureError("it has effects that a program does not repeat")

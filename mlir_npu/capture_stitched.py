@@ -1,0 +1,211 @@
+"""Capture of a model over all graph breaks, with its backward: see `mlir_npu.capture`."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from mlir_npu.errors import CaptureError, HostLoweringError
+from mlir_npu.lowering.capture_inputs import Inputs, describe_inputs
+from mlir_npu.lowering.capture_result import plan_result
+from mlir_npu.lowering.fallback.host_code import HostCode
+from mlir_npu.lowering.plan import Part
+from mlir_npu.lowering.program_build import BuiltProgram, Known, build_program
+from mlir_npu.lowering.program_record import PythonBetween, Recording, record_run
+from mlir_npu.lowering.program_source import part_name, unit_source
+from mlir_npu.lowering.region_code import keeping_code
+from mlir_npu.options import Options
+from mlir_npu.program_state import ModelState
+from mlir_npu.runtime.region import CompiledRegion
+from mlir_npu.stitched import Stitched, StitchedProgram
+
+_DYNAMO_MARK = "_is_torch_compile"
+
+
+def capture_stitched(
+    model: Callable,
+    inputs: Sequence[Any],
+    keywords: Mapping[str, Any],
+    options: Options,
+    *,
+    train: bool,
+) -> StitchedProgram:
+    """Call the model once and compile what it did. Raises CaptureError, and what the call
+    raises."""
+    described, _ = describe_inputs(model, tuple(inputs), keywords)
+    leaves = _copies(pytree.tree_leaves((tuple(inputs), dict(keywords))), train)
+    modules = _modules_of(model)
+    state = {
+        f"{prefix}{name}": tensor
+        for prefix, module in modules.items()
+        for name, tensor in (*module.named_parameters(), *module.named_buffers())
+    }
+    known = Known(
+        {tensor.name: leaves[tensor.index] for tensor in described.tensors}, state, _tensors()
+    )
+    arguments, named = described.unflatten(leaves)
+    with torch.set_grad_enabled(train), _untouched(modules, state) as changed:
+        recording = record_run(model, arguments, named)
+    with keeping_code():
+        built = build_program(recording, known, options, train=train)
+    stitched = _stitch(built, described, recording, leaves, changed, options)
+    parameters = built.plan.parameters
+    return StitchedProgram(
+        stitched,
+        ModelState(
+            [built.plan.values[name] for name in parameters],
+            [built.tensors[name] for name in parameters],
+            modules,
+        ),
+    )
+
+
+def _stitch(
+    built: BuiltProgram,
+    inputs: Inputs,
+    recording: Recording,
+    leaves: Sequence[Any],
+    changed: Sequence[str],
+    options: Options,
+) -> Stitched:
+    plan = built.plan
+    kept = [built.tensors[name] for name in (*plan.parameters, *plan.constants)]
+    between = _python_between(recording, changed)
+    return Stitched(
+        plan,
+        inputs,
+        plan_result(recording.result, built.results, leaves, kept),
+        {
+            part_name(unit, name): call
+            for unit, graph in built.units.items()
+            for name, call in graph.parts.items()
+        },
+        {
+            part_name(unit, part.name): _code(part, graph.parts[part.name])
+            for unit, graph in built.units.items()
+            for part in graph.plan.parts
+        },
+        {name: built.tensors[name] for name in plan.constants},
+        {unit.name: unit_source(unit, built.units[unit.name], plan.values) for unit in plan.units},
+        {unit.name: built.units[unit.name].report for unit in plan.units},
+        recording.breaks,
+        between,
+        torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else None,
+        {name: graph.plan for name, graph in built.units.items()},
+        options,
+    )
+
+
+def _code(part: Part, call: Callable) -> Any:
+    """What the part can be loaded from; host parts that are not one piece of machine code are
+    loaded as calls of ATen. None if there is nothing that can be kept."""
+    if isinstance(call, CompiledRegion):
+        return call.code
+    try:
+        return HostCode.of(part)
+    except HostLoweringError:
+        return None
+
+
+def _python_between(recording: Recording, changed: Sequence[str]) -> tuple[PythonBetween, ...]:
+    found = list(recording.left)
+    checked = {
+        event.place.location for event in recording.events if getattr(event, "decides", False)
+    }
+    for one in recording.breaks:
+        reason = one.reason.split("\n")[0]
+        effect = (
+            "the value it depends on is checked in every call"
+            if one.location in checked
+            else "PyTorch calls in it are compiled; nothing else that it does is repeated"
+        )
+        found.append(PythonBetween(one.location, one.line, reason, effect))
+    found += [
+        PythonBetween(None, None, f"the call changes {name}", "a program does not repeat it")
+        for name in changed
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def _copies(leaves: Sequence[Any], train: bool) -> list[Any]:
+    """Of the tensors: distinct ones, which the model may write to."""
+    found = []
+    for leaf in leaves:
+        if isinstance(leaf, torch.Tensor):
+            copy = torch.empty_strided(leaf.shape, leaf.stride(), dtype=leaf.dtype)
+            with torch.no_grad():
+                copy.copy_(leaf)
+            leaf = copy.requires_grad_(leaf.requires_grad and train)
+        found.append(leaf)
+    return found
+
+
+def _modules_of(model: Callable) -> dict[str, torch.nn.Module]:
+    """Modules that the model is or names, by the prefix of their tensors' names."""
+    if isinstance(model, torch.nn.Module):
+        return {"": model}
+    function = inspect.unwrap(getattr(model, "__func__", model))
+    found: dict[str, Any] = {}
+    if inspect.isfunction(function):
+        variables = inspect.getclosurevars(function)
+        found = {**variables.globals, **variables.nonlocals}
+    found["self"] = getattr(model, "__self__", None)
+    return {f"{n}.": m for n, m in found.items() if isinstance(m, torch.nn.Module)}
+
+
+def _tensors() -> dict[int, torch.Tensor]:
+    """All tensors there are, which Python made before the model was called."""
+    return {id(found): found for found in gc.get_objects() if issubclass(type(found), torch.Tensor)}
+
+
+@contextlib.contextmanager
+def _untouched(
+    modules: Mapping[str, torch.nn.Module], state: Mapping[str, torch.Tensor]
+) -> Iterator[list[str]]:
+    """Take back what the call does to modules, their tensors and the random numbers. Raises
+    CaptureError if it replaces a parameter or buffer. Names of other attributes that it changed are
+    in the list, at the end."""
+    changed: list[str] = []
+    random = torch.get_rng_state()
+    contents = {name: tensor.detach().clone() for name, tensor in state.items()}
+    owners = [
+        (f"{prefix}{path}", module)
+        for prefix, root in modules.items()
+        for path, module in root.named_modules()
+    ]
+    tables = [(path, module, *map(dict, _tables(module))) for path, module in owners]
+    replaced: list[str] = []
+    try:
+        yield changed
+    finally:
+        torch.set_rng_state(random)
+        for path, module, *before in tables:
+            for table, old in zip(_tables(module), before):
+                names = [n for n in {**table, **old} if table.get(n) is not old.get(n)]
+                full = [f"{path}.{name}".lstrip(".") for name in names]
+                if table is module.__dict__:
+                    changed += [name for name in full if not name.endswith(_DYNAMO_MARK)]
+                else:
+                    replaced += full
+                table.update(old)
+                for name in table.keys() - old.keys():
+                    del table[name]
+        with torch.no_grad():
+            for name, tensor in state.items():
+                if not torch.equal(tensor, contents[name]):
+                    tensor.copy_(contents[name])
+    if replaced:
+        raise CaptureError(
+            f"it assigns a new tensor to {', '.join(replaced)}, which a program does not repeat: "
+            "copy into the old one (copy_)"
+        )
+
+
+def _tables(module: torch.nn.Module) -> tuple[dict, dict, dict]:
+    return module._parameters, module._buffers, module.__dict__

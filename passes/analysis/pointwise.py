@@ -1,0 +1,47 @@
+"""What order 1 x 1 convolutions want their image and their weights in, where sram is a cache.
+
+With channels last, vectors run over output channels: the weights are put in order, and an image and
+a result that have channels first are transposed. With channels first, vectors run over positions:
+nothing is put in order, but positions do not always fill vectors. The costs are shares of the time
+of the multiply-adds, fitted to measured layers (see the test).
+"""
+
+from __future__ import annotations
+
+# Weights from this size on are not copied. Putting them in order takes as long as multiplying them
+# with some positions of the image, which is little from the first number of positions on; up to the
+# second one tile has all.
+LARGE_WEIGHTS = 1 << 20  # bytes
+POSITIONS_OF_ONE_TILE = range(48, 257)
+ORDERING_POSITIONS = 10
+# Transposes of image and result, per channel of the other one.
+TRANSPOSE_COST = 16
+# A vector that is partly filled costs this share of a full one.
+PARTIAL_COST = 0.5
+# Rows of positions that begin within cache lines, in an image that takes up the cache.
+STRADDLING_COST = 0.05
+F32_BYTES = 4
+
+
+def orders_weights_in_calls(weight_bytes: int, positions: int) -> bool:
+    """Whether a kernel with channels last puts its weights in order whenever it is called."""
+    return weight_bytes >= LARGE_WEIGHTS and positions in POSITIONS_OF_ONE_TILE
+
+
+def gains_channels_first(
+    inputs: int, outputs: int, positions: int, lanes: int, cache_bytes: int
+) -> bool:
+    """Whether an f32 layer of `inputs` to `outputs` channels is faster with channels first.
+
+    positions: of one image, which has channels first, as the result has. lanes: of a vector.
+    """
+    full, rest = divmod(positions, lanes)
+    if not full:
+        return False
+    first = (full + PARTIAL_COST * rest.bit_count()) * lanes / positions
+    if rest and F32_BYTES * inputs * positions > cache_bytes // 2:
+        first += STRADDLING_COST
+    last = 1 + TRANSPOSE_COST * (1 / inputs + 1 / outputs)
+    if orders_weights_in_calls(F32_BYTES * inputs * outputs, positions):
+        last += ORDERING_POSITIONS / positions
+    return first < last

@@ -1,0 +1,179 @@
+"""Exported programs with gradients, run by a C program, against eager."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import pytest
+import torch
+from c_program import needs_compiler, read_plan, results, run
+from jsonschema import Draft202012Validator
+from test_export_plan import SCHEMA, check_references
+from torch import nn
+from torch.utils import _pytree as pytree
+
+import mlir_npu
+from mlir_npu import ExportError
+
+pytestmark = needs_compiler
+
+
+def check(model, *inputs, folder: Path, threads: int = 1, **options) -> dict:
+    """Export for training, run forward and backward in C, and compare outputs and gradients of
+    inputs and parameters with eager. Returns the plan."""
+    theirs = copy.deepcopy(model)
+    path = mlir_npu.capture(model, *inputs, train=True, options=options).export(folder)
+    plan = read_plan(path)
+    Draft202012Validator(SCHEMA).validate(plan)
+    check_references(plan, folder)
+
+    given = [leaf.detach().clone().requires_grad_(leaf.requires_grad)
+             for leaf in inputs if isinstance(leaf, torch.Tensor)]  # fmt: skip
+    names = [entry["value"] for entry in plan["inputs"] if entry["value"] is not None]
+    expected = pytree.tree_leaves(theirs(*given))
+    entries = plan["outputs"]
+    tangents = {
+        entry["tangent"]: torch.randn_like(output)
+        for entry, output in zip(entries, expected, strict=True)
+        if "tangent" in entry
+    }
+    pairs = [(output, tangents[entry["tangent"]])
+             for entry, output in zip(entries, expected) if "tangent" in entry]  # fmt: skip
+    torch.autograd.backward([o for o, _ in pairs], [t for _, t in pairs])
+
+    found = run(path, dict(zip(names, inputs)) | tangents, threads=threads)
+    for ours, output in zip(results(path, found), expected, strict=True):
+        _close(ours, output.detach())
+    leaves = dict(theirs.named_parameters())
+    leaves |= {entry["name"]: leaf for entry, leaf in zip(plan["inputs"], given)}
+    sources = {value["name"]: value["source"].get("name") for value in plan["values"]}
+    assert plan["gradients"]
+    for gradient in plan["gradients"]:
+        wanted = leaves[sources[gradient["of"]]].grad
+        if gradient["value"] is None:
+            assert wanted is None
+        else:
+            _close(found[gradient["value"]], wanted)
+    for name, buffer in theirs.named_buffers():
+        (value,) = (value for value, source in sources.items() if source == name)
+        _close(found[value], buffer)
+    return plan
+
+
+def _close(ours: torch.Tensor, theirs: torch.Tensor) -> None:
+    largest = theirs.abs().max().item()
+    torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5 * max(1, largest))
+
+
+class TwoRegions(nn.Module):
+    """Two convolutions with something between that is not for the NPU."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a = nn.Conv2d(3, 8, 3, padding=1)
+        self.b = nn.Conv2d(8, 4, 3, stride=2)
+
+    def forward(self, x):
+        return self.b(torch.sin(self.a(x))).relu()
+
+
+@pytest.mark.parametrize("wants_gradient", [True, False])
+def test_two_regions_with_a_host_part_between(tmp_path: Path, wants_gradient: bool) -> None:
+    """The decisive one: outputs and gradients, computed without Python."""
+    image = torch.randn(2, 3, 16, 16, requires_grad=wants_gradient)
+    plan = check(TwoRegions(), image, folder=tmp_path)
+    engines = {unit["name"]: [p["engine"] for p in plan["parts"] if p["unit"] == unit["name"]]
+               for unit in plan["units"]}  # fmt: skip
+    assert engines["forward_0"] == ["npu", "llvm", "npu"]
+    assert "npu" in engines["backward_0"]
+    assert len(plan["gradients"]) == 4 + wants_gradient
+
+
+def test_tangents_of_outputs_that_look_alike(tmp_path: Path) -> None:
+    """The plan says which is whose: exchanged tangents would give other gradients."""
+
+    class Twins(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b = nn.Conv2d(3, 4, 3), nn.Conv2d(3, 4, 3)
+
+        def forward(self, x):
+            return {"first": self.a(x).tanh(), "second": self.b(x).sigmoid()}
+
+    plan = check(Twins(), torch.randn(1, 3, 9, 9), folder=tmp_path)
+    values = {value["name"]: value for value in plan["values"]}
+    for entry in plan["outputs"]:
+        assert values[entry["tangent"]]["source"]["of"] == entry["value"]
+
+
+def test_graph_breaks(tmp_path: Path) -> None:
+    """Three graphs, PyTorch calls in Python between them, a view that crosses, a shared weight."""
+
+    class Broken(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b = nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(8, 8, 3, padding=1)
+
+        def forward(self, x):
+            y = self.b(self.a(x).relu())
+            torch._dynamo.graph_break()
+            part = y[:, :4]
+            torch._dynamo.graph_break()
+            return self.b(torch.cat([part, torch.sin(part)], 1)), y * 2
+
+    image = torch.randn(2, 3, 8, 8, requires_grad=True)
+    plan = check(Broken(), image, folder=tmp_path)
+    kinds = [unit["kind"] for unit in plan["units"]]
+    assert kinds.count("forward") >= 2 and kinds.count("backward") >= 2
+    assert {step["op"] for step in plan["backward"]} >= {"run", "add"}
+
+
+def test_batch_norm_and_its_statistics(tmp_path: Path) -> None:
+    """Training writes the running statistics: a step of the plan, into the buffer's own memory."""
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 4, 3))
+    plan = check(model, torch.randn(4, 3, 10, 10), folder=tmp_path)
+    buffers = {v["name"] for v in plan["values"] if v["source"]["kind"] == "buffer"}
+    written = {s["target"] for unit in plan["units"] for s in unit["steps"] if s["op"] == "copy"}
+    assert len(buffers & written) == 3
+
+
+def test_threads(tmp_path: Path) -> None:
+    model = nn.Sequential(nn.Conv2d(8, 32, 3, padding=1), nn.GELU(), nn.Conv2d(32, 16, 3))
+    check(model, torch.randn(2, 8, 24, 24, requires_grad=True), folder=tmp_path, threads=2)
+
+
+def test_a_classifier_with_its_loss(tmp_path: Path) -> None:
+    """Pooling, linear and a loss of one element."""
+
+    class Classifier(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.features = nn.Sequential(
+                nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.AvgPool2d(2), nn.Conv2d(8, 8, 3)
+            )
+            self.head = nn.Linear(8, 5)
+
+        def forward(self, x, wanted):
+            scores = self.head(self.features(x).mean((2, 3)))
+            return -(scores.log_softmax(1) * wanted).sum(1).mean()
+
+    wanted = nn.functional.one_hot(torch.tensor([0, 3, 4]), 5).float()
+    check(Classifier(), torch.randn(3, 1, 12, 12), wanted, folder=tmp_path)
+
+
+def test_random_numbers_are_an_error(tmp_path: Path) -> None:
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Dropout(0.5), nn.Conv2d(8, 8, 3)).train()
+    program = mlir_npu.capture(model, torch.randn(1, 3, 9, 9), train=True)
+    with pytest.raises(ExportError, match="no machine code") as error:
+        program.export(tmp_path / "out")
+    assert any("dropout" in op or "bernoulli" in op or "rand" in op
+               for op, _, _ in error.value.calls)  # fmt: skip
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_program_that_was_loaded_has_nothing_to_export(tmp_path: Path) -> None:
+    mlir_npu.capture(TwoRegions(), torch.randn(1, 3, 9, 9), train=True).save(tmp_path / "saved")
+    program = mlir_npu.load(tmp_path / "saved")
+    with pytest.raises(ExportError, match="export it where it is captured"):
+        program.export(tmp_path / "out")
