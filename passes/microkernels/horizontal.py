@@ -6,9 +6,9 @@
         value = combiner(start, join(partial)), for each pixel
         finish(value)
 
-Pixels that are reduced together are read side by side: memory gives several streams faster than
-one, and what they share is loaded once. Only regions that end in `combiner(f(inputs), out)` may be
-reordered so.
+Pixels that share an input, as in a product with a vector, are reduced some at a time: what they
+share is loaded once, and memory gives several streams faster than one. Only regions that end in
+`combiner(f(inputs), out)` may be reordered so.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from mlir_npu.passes.microkernels.nest import (
 )
 from mlir_npu.passes.microkernels.region import splat_constant, vector_type
 
-# Rows that are reduced together: four streams had a third more of the memory bandwidth than one.
+# Rows that are reduced together: four streams from memory had a third more bandwidth than one.
 ROWS = 4
 # Independent sums that keep the arithmetic busy.
 LATENCY = 8
@@ -109,7 +109,7 @@ def combiner_of(block: ir.Block) -> str | None:
 def emit_horizontal(nest: Horizontal, unit: VectorUnit) -> None:
     """Emit the loops at the insertion point."""
     *outer, rows = nest.pixels or (unit_dim(len(nest.operands)),)
-    if rows.symbol is not None or rows.extent < ROWS:
+    if rows.symbol is not None or rows.extent < ROWS or not _share_input(nest, rows):
         pixels = (*outer, rows)
         start = start_of(nest.operands)
         for_each(pixels, start, lambda cursor: _emit_rows(nest, [cursor], unit))
@@ -125,6 +125,12 @@ def emit_horizontal(nest: Horizontal, unit: VectorUnit) -> None:
             for_span(span, rows, cursor, group)
 
     for_each(outer, start_of(nest.operands), groups)
+
+
+def _share_input(nest: Horizontal, rows: Dim) -> bool:
+    """Whether all rows are combined with the same vectors, as in a product with a vector."""
+    pairs = zip(rows.strides, nest.lanes.strides, strict=True)
+    return any(between == 0 and along == 1 for between, along in pairs)
 
 
 def _emit_rows(nest: Horizontal, cursors: list[Cursor], unit: VectorUnit) -> None:
