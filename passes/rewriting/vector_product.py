@@ -7,6 +7,7 @@ the stored weights, the product is a sum of each row times the vector.
 
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.rewriting.generics import body_of, build_with_maps
+from mlir_npu.passes.rewriting.packing import has_plain_maps
 from mlir_npu.passes.rewriting.transposes import transpose_source
 from mlir_npu.passes.rewriting.values import (
     before,
@@ -32,6 +33,8 @@ def to_row_sums(op: ir.Operation) -> bool:
     %s = linalg.generic {(n, c) -> (n, c), (c), (n)} ins(%w, %v) outs(%zero : N)
     %r = tensor.expand_shape %s : N into 1xN
     """
+    if not has_plain_maps(op):
+        return False
     image, weights, init = op.operands
     stored = transpose_source(weights)
     if stored is None or stored[1] != (1, 0) or not is_static(image) or not is_static(stored[0]):
