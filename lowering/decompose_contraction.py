@@ -9,6 +9,7 @@ from torch import Tensor
 
 from mlir_npu.lowering.decompose_transposed_convolution import transposed_convolution
 from mlir_npu.lowering.decompose_volume import convolution_3d
+from mlir_npu.lowering.decompose_volume_backward import transposed_convolution_3d
 from mlir_npu.lowering.decomposition_table import aten, decomposes, per_channel
 
 
@@ -40,9 +41,10 @@ def convolution(
     if x.dim() == 5 and not transposed:
         return convolution_3d(x, weight, stride, padding, dilation, groups)
     if transposed:
+        transposed_n_d = transposed_convolution_3d if x.dim() == 5 else transposed_convolution
         spans = zip(x.shape[2:], weight.shape[2:], stride, padding, dilation, output_padding)
         out_size = [(n - 1) * s - 2 * p + d * (k - 1) + extra + 1 for n, k, s, p, d, extra in spans]
-        return transposed_convolution(x, weight, out_size, stride, padding, dilation, groups)
+        return transposed_n_d(x, weight, out_size, stride, padding, dilation, groups)
     channels, multiplier = x.shape[1], weight.shape[0] // groups
     if groups == channels > 1 and multiplier > 1:
         repeated = _repeat_channels(x, multiplier)

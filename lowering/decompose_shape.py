@@ -88,6 +88,43 @@ def select_scatter(x: Tensor, source: Tensor, dim: int, index: int) -> Tensor:
     return slice_scatter(x, aten.unsqueeze(source, dim % x.dim()), dim, index, index + 1)
 
 
+@decomposes(aten.constant_pad_nd.default)
+def constant_pad(x: Tensor, pad: Sequence[int], value: float = 0) -> Tensor:
+    """Negative padding as slices."""
+    if min(pad, default=0) >= 0:
+        return NotImplemented
+    for index, (low, high) in enumerate(zip(pad[::2], pad[1::2], strict=True)):
+        dim = x.dim() - 1 - index
+        if min(low, high) < 0:
+            x = aten.slice.Tensor(x, dim, max(-low, 0), x.shape[dim] + min(high, 0))
+    kept = [max(side, 0) for side in pad]
+    return aten.constant_pad_nd(x, kept, value) if any(kept) else x
+
+
+@decomposes(aten.slice_backward.default)
+def slice_backward(
+    grad: Tensor, input_sizes: Sequence[int], dim: int, start: int, end: int, step: int
+) -> Tensor:
+    """Zeros between the elements of a slice with steps are a dimension of their own at first."""
+    dim %= grad.dim()
+    extent, shape = input_sizes[dim], list(grad.shape)
+    first = slice(start, end, step).indices(extent)[0]
+    if step > 1:
+        spread = aten.unsqueeze(grad, dim + 1)
+        spread = aten.constant_pad_nd(spread, [0, 0] * (len(shape) - 1 - dim) + [0, step - 1], 0.0)
+        shape[dim] *= step
+        grad = aten.view(spread, shape)
+    sides = [0, 0] * (len(shape) - 1 - dim) + [first, extent - first - shape[dim]]
+    return aten.constant_pad_nd(grad, sides, 0.0)
+
+
+@decomposes(aten.select_backward.default)
+def select_backward(grad: Tensor, input_sizes: Sequence[int], dim: int, index: int) -> Tensor:
+    dim %= len(input_sizes)
+    index %= input_sizes[dim]
+    return slice_backward(aten.unsqueeze(grad, dim), input_sizes, dim, index, index + 1, 1)
+
+
 @decomposes(aten.copy.default)
 def copy(x: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
     return aten.clone(aten.expand(source, list(x.shape)))

@@ -46,8 +46,8 @@ def spread(
     rows, columns = ([phase for phase in axis if phase.taps] for axis in axes)
     if not rows or not columns:  # every tap lies in the padding
         return aten.expand(aten.scalar_tensor(0.0), list(shape))
-    lines = [_interleaved([compute(r, c) for c in columns], axes[1], 3) for r in rows]
-    return cropped(_interleaved(lines, axes[0], 2), shape[2:])
+    lines = [interleaved([compute(r, c) for c in columns], axes[1], 3) for r in rows]
+    return cropped(interleaved(lines, axes[0], 2), shape[2:])
 
 
 def cropped(x: Tensor, size: Sequence[int]) -> Tensor:
@@ -140,7 +140,7 @@ def _reversed(x: Tensor, dim: int) -> Tensor:
     return aten.cat([aten.slice(x, dim, i, i + 1) for i in reversed(range(extent))], dim)
 
 
-def _interleaved(parts: Sequence[Tensor], axis: Sequence[Phase], dim: int) -> Tensor:
+def interleaved(parts: Sequence[Tensor], axis: Sequence[Phase], dim: int) -> Tensor:
     """Parts in turns along a dimension; zeros where a phase has no taps, and so no part."""
     if len(axis) == 1:
         return parts[0]

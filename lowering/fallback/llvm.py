@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+import torch
 from torch import fx
 
 from mlir_npu.dialect.target import load_target, set_target
@@ -99,6 +100,8 @@ def _reasons(found: Iterable[tuple[str, str | None]]) -> dict[str, str]:
 def _respelling(node: fx.Node) -> str | None:
     from mlir_npu.lowering.fallback.host_decompositions import explain_respelling
 
+    if isinstance(node.target, torch._ops.HigherOrderOperator):
+        return f"{node.target} calls other graphs"
     reason = explain_respelling(node)
     return reason and f"{node.target}: {reason}"
 

@@ -34,10 +34,14 @@ def stack(node: fx.Node) -> str | None:
 
 @rule("aten.constant_pad_nd.default")
 def pad(node: fx.Node) -> str | None:
-    """Constant padding, any value, any dimensions. Negative padding (cropping) runs on the host."""
+    """Constant padding, any value, any dimensions; negative padding crops."""
     call = arguments(node)
-    if min(call["pad"], default=0) < 0:
-        return f"padding {list(call['pad'])} is negative, which crops"
     if isinstance(call["value"], (fx.Node, complex)):
         return f"padding value {call['value']} is not a real number known at compile time"
+    return None
+
+
+@rule("aten.slice_backward.default", "aten.select_backward.default")
+def take_backward(node: fx.Node) -> str | None:
+    """Gradients of slice and select: zeros around, and between, what was taken."""
     return None

@@ -23,6 +23,13 @@ def avg_pool(node: fx.Node) -> str | None:
     return _batched(node)
 
 
+@rule("aten.avg_pool3d_backward.default")
+def avg_pool_backward(node: fx.Node) -> str | None:
+    """Gradient of 3-D average pooling, with any window, stride, padding, ceil_mode,
+    count_include_pad and divisor_override."""
+    return _batched(node)
+
+
 def _batched(node: fx.Node) -> str | None:
     rank = len(shape(arguments(node)["self"]))
     return None if rank == 5 else f"its input has rank {rank}, and the NPU pools batches of rank 5"

@@ -134,10 +134,22 @@ def test_gradients_that_nobody_wants(mask):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
 
 
-def test_conv3d_gradients_stay_on_the_host_with_the_reason():
-    conv, x = torch.nn.Conv3d(2, 4, 3), torch.randn(1, 2, 5, 6, 7)
+@pytest.mark.parametrize(
+    "conv",
+    [
+        torch.nn.Conv3d(2, 4, 3, stride=(2, 1, 1), padding=1),
+        torch.nn.ConvTranspose3d(2, 4, 3, stride=2, output_padding=1),
+    ],
+    ids=str,
+)
+def test_gradients_of_3d_convolutions_run_on_the_npu(conv):
+    x = torch.randn(1, 2, 5, 6, 7, requires_grad=True)
+    wanted = x, conv.weight, conv.bias
     with collect() as reports:
-        compiled = torch.compile(conv, backend="mlir_npu")
-        compiled(x).sum().backward()
-    reasons = [rejection.reason for rejection in reports[-1].rejections]
-    assert any("3-D" in reason for reason in reasons)
+        ours = torch.autograd.grad(
+            torch.compile(conv, backend="mlir_npu")(x).square().sum(), wanted
+        )
+    assert [part.place for report in reports for part in report.parts] == ["npu", "npu"]
+    theirs = torch.autograd.grad(conv(x).square().sum(), wanted)
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)

@@ -80,6 +80,18 @@ for _wanted, _name in {"i": "by input", "w": "by weight"}.items():
     )
     convolution(f"{_name}, 1d", (2, 4, 9), (6, 4, 3), [2], [1], [1], wanted=_wanted)
 convolution("by bias", *_PLAIN, _ONES, _ONES, _ONES, wanted="b")
+# name: weight, stride, padding, dilation, groups, output padding (None: not transposed)
+_VOLUMES = {
+    "3d": ((6, 4, 3, 3, 2), [1, 2, 1], [1, 1, 0], [1, 1, 2], 1, None),
+    "3d strided in time": ((6, 2, 3, 2, 3), [2, 1, 3], [0, 1, 2], [2, 1, 1], 2, None),
+    "3d over time": ((6, 4, 3, 1, 1), [2, 1, 1], [1, 0, 0], [1, 1, 1], 1, None),
+    "3d depthwise": ((4, 1, 2, 3, 3), [1, 1, 1], [1, 1, 1], [1, 1, 1], 4, None),
+    "3d transposed": ((4, 3, 3, 3, 2), [2, 2, 1], [1, 1, 0], [1, 1, 1], 1, [1, 0, 0]),
+    "3d transposed grouped": ((4, 3, 2, 2, 3), [2, 3, 1], [0, 0, 1], [1, 1, 2], 2, [0, 0, 0]),
+}
+for _name, (_weight, *_rest) in _VOLUMES.items():
+    for _wanted in "iw" if _rest[-1] is None else (None, "i", "w"):
+        convolution(f"{_name} {_wanted}", (2, 4, 5, 6, 7), _weight, *_rest, wanted=_wanted)
 
 NAN, INF = float("nan"), float("inf")
 SPECIAL = torch.tensor(
@@ -135,3 +147,65 @@ for _arguments in (
 _grad = torch.randn(2, 4, 2, 3, generator=_numbers)
 _image = torch.randn(2, 4, 8, 12, generator=_numbers)
 case("adaptive pool backward", aten._adaptive_avg_pool2d_backward.default, _grad, _image)
+
+_VOLUME = torch.randn(2, 4, 5, 6, 7, generator=_numbers)
+for _arguments in (
+    ([2, 3, 2], [2, 2, 1], [1, 1, 0], True, False, None),
+    ([2], [], [0], False, True, None),
+    ([3, 2, 2], [1, 2, 2], [0, 1, 1], False, True, 5),
+):
+    _out = aten.avg_pool3d(_VOLUME, *_arguments)
+    _grad = torch.randn(_out.shape, generator=_numbers)
+    case(
+        f"avg pool 3d backward {_arguments}",
+        aten.avg_pool3d_backward.default,
+        _grad,
+        _VOLUME,
+        *_arguments,
+    )
+
+_GRAD = torch.randn(IMAGE.shape, generator=_numbers)
+for _dims, _affine, _mask in ((1, True, "iwb"), (2, True, "iwb"), (3, False, "i"), (1, True, "i")):
+    _shape = list(IMAGE.shape[-_dims:])
+    _parameters = [torch.randn(_shape, generator=_numbers) if _affine else None for _ in range(2)]
+    _, *_saved = aten.native_layer_norm(IMAGE, _shape, *_parameters, 1e-5)
+    _mask = [letter in _mask for letter in "iwb"]
+    case(
+        f"layer norm backward {_dims} {_affine} {_mask}",
+        aten.native_layer_norm_backward.default,
+        _GRAD, IMAGE, _shape, *_saved, *_parameters, _mask,
+    )  # fmt: skip
+for _x, _groups, _affine in (
+    (IMAGE, 2, True),
+    (IMAGE, 4, False),
+    (torch.randn(3, 12, generator=_numbers), 2, True),
+    (_VOLUME, 1, True),
+):
+    _weight = torch.randn(_x.shape[1], generator=_numbers) if _affine else None
+    _sizes = _x.shape[0], _x.shape[1], _x[0, 0].numel(), _groups
+    _, *_saved = aten.native_group_norm(_x, _weight, None, *_sizes, 1e-5)
+    case(
+        f"group norm backward {_x.dim()}d {_groups} {_affine}",
+        aten.native_group_norm_backward.default,
+        torch.randn(_x.shape, generator=_numbers),
+        _x, *_saved, _weight, *_sizes, [True, _affine, _affine],
+    )  # fmt: skip
+for _dim in (1, -1):
+    _float = torch.float32
+    for _name in ("_softmax", "_log_softmax"):
+        _y = getattr(aten, _name)(IMAGE * 3, _dim, False)
+        _backward = getattr(aten, f"{_name}_backward_data").default
+        case(f"{_name} backward {_dim}", _backward, _GRAD, _y, _dim, _float)
+for _dim, *_bounds in ((1, 1, 3, 1), (-1, -8, 2**63 - 1, 1), (2, 1, 7, 2), (3, 0, 9, 4)):
+    _out = IMAGE[(slice(None),) * (_dim % 4) + (slice(*_bounds),)]
+    case(
+        f"slice backward {_dim} {_bounds}",
+        aten.slice_backward.default,
+        torch.randn(_out.shape, generator=_numbers),
+        list(IMAGE.shape), _dim, *_bounds,
+    )  # fmt: skip
+for _dim, _index in ((1, 2), (-1, -1), (0, 0)):
+    _grad = torch.randn(IMAGE.select(_dim, _index).shape, generator=_numbers)
+    case(f"select backward {_dim}", aten.select_backward.default, _grad, IMAGE.shape, _dim, _index)
+case("crop", aten.constant_pad_nd.default, IMAGE, [-1, -2, 0, -3], 0.0)
+case("crop and pad", aten.constant_pad_nd.default, IMAGE, [-1, 2, 3, -3, 0, 1], 1.5)

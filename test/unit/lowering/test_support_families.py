@@ -82,11 +82,6 @@ REJECTED = {
         (IMAGE,),
         "all 4 dimensions",
     ),
-    "crop": (
-        lambda x: aten.constant_pad_nd(x, [0, -1], 0),
-        (IMAGE,),
-        "padding [0, -1] is negative",
-    ),
     "cat with nothing": (lambda x, y: aten.cat([x, y], 1), (IMAGE, torch.rand(0)), "no elements"),
     "sum to another type": (
         lambda x: aten.sum(x, [1], dtype=torch.float64),
