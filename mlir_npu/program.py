@@ -64,10 +64,10 @@ def capture(
     with torch.no_grad():
         given = [leaf for leaf in stand_ins if isinstance(leaf, torch.Tensor)]
         origins = find_origins((*graph.inputs, *graph.guarded), graph.scope, given)
-        watch = Watch.of(origins)
         executable = None
         if graph.graph_module is not None:
             executable = compile_whole(graph, parsed, stand_ins, origins)
+        watch = Watch.of(origins)
         result = _plan_result(graph, executable, stand_ins, watch)
     return Program(model, described, result, executable, watch, parsed)
 
