@@ -265,6 +265,36 @@ def test_sizes_that_depend_on_data_are_an_error_that_names_the_line():
     assert caught.value.line == "return y[y > 0]"
 
 
+class Tripled(torch.autograd.Function):
+    """With a gradient that its forward does not tell."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 3
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 7
+
+
+def test_gradients_that_python_defines():
+    class Compiled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = nn.Conv2d(3, 4, 3)
+
+        def forward(self, x):
+            y = self.conv(x)
+            torch._dynamo.graph_break()
+            return Tripled.apply(y)
+
+    check_program(Compiled(), image())
+    conv, uncompiled = nn.Conv2d(3, 4, 3), torch.compiler.disable(Tripled.apply)
+    with pytest.raises(CaptureError, match="defined by Python") as caught:
+        mlir_npu.capture(lambda x: uncompiled(conv(x)).sin(), image(), train=True)
+    assert caught.value.line == "return x * 3"
+
+
 class Eager(nn.Module):
     """A break in a loop with a try: Dynamo leaves the whole function to Python."""
 

@@ -159,6 +159,33 @@ def test_weights_are_those_of_now(tmp_path: Path) -> None:
     torch.testing.assert_close(actual, model(image).detach(), rtol=1e-4, atol=1e-5)
 
 
+def test_graph_breaks_and_numbers_that_python_decided_upon(tmp_path: Path) -> None:
+    """A check refuses inputs for which the model would go another way."""
+
+    class Branch(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b = nn.Conv2d(3, 4, 3), nn.Conv2d(4, 4, 3)
+
+        def forward(self, x):
+            y = torch.sin(self.a(x))
+            if x.sum().item() > 0:
+                return self.b(y)
+            return y
+
+    model, image = Branch().eval(), torch.rand(1, 3, 9, 9)
+    path = mlir_npu.capture(model, image, train=True).export(tmp_path)
+    plan = read_plan(path)
+    (taken,) = (step for step in plan["forward"] if step["op"] == "check")
+    assert taken["location"].startswith(__file__)
+    given = {plan["inputs"][0]["value"]: image}
+    given |= {entry["tangent"]: torch.ones(1, 4, 5, 5) for entry in plan["outputs"]}
+    (actual,) = results(path, run(path, given))
+    torch.testing.assert_close(actual, model(image).detach(), rtol=1e-4, atol=1e-5)
+    with pytest.raises(AssertionError, match="another value of"):
+        run(path, {name: -tensor for name, tensor in given.items()})
+
+
 def test_header_is_c_and_lists_every_function(tmp_path: Path) -> None:
     """A program that needs no plan: it calls a part by its header."""
     model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU()).eval()
