@@ -20,7 +20,6 @@ KERNELS = {
     "max pool": k.pool2d((1, 12, 12, 16), k.Window((3, 3), (2, 2), low=(1, 1)), "max"),
     "sum pool": k.pool2d((2, 12, 12, 8), k.Window((2, 2), (2, 2)), "sum"),
     "matmul": k.matmul(12, 40, 3, 8),
-    "batch matmul": k.batch_matmul(3, 10, 12, 5, 7),
     "matmul of one row": k.matmul(1, 512, 10, 4),
     "mean": k.mean((2, 6, 6, 32)),
     "mean of a large image": k.mean((1, 24, 24, 32)),
