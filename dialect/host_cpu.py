@@ -13,13 +13,15 @@ _SIZE_SUFFIXES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 def describe_host_cpu() -> dict[str, Any]:
     """Target keys that the CPU decides: cores, cache as sram, vector unit."""
-    lanes, registers = vector_unit(cpu_flags(), platform.machine())
+    flags = cpu_flags()
+    lanes, registers = vector_unit(flags, platform.machine())
     return {
         "cores": len(os.sched_getaffinity(0))
         if hasattr(os, "sched_getaffinity")
         else os.cpu_count() or 1,
         "sram": {"bytes": l2_bytes(), "alignment": 64},
         "vector": {"lanes": lanes, "registers": registers},
+        "matrix": {"macs_per_cell": {"i8": byte_products(flags)}},
     }
 
 
@@ -32,6 +34,11 @@ def vector_unit(flags: frozenset[str], machine: str) -> tuple[int, int]:
     if {"avx2", "fma"} <= flags:
         return 8, 16
     return 4, 16
+
+
+def byte_products(flags: frozenset[str]) -> int:
+    """Products of bytes that a lane adds up in one instruction, in 32 bits."""
+    return 4 if {"avx512_vnni", "avx512vl"} <= flags else 1
 
 
 def cpu_flags() -> frozenset[str]:

@@ -28,7 +28,7 @@ def describe_calls(
             reasons.get(node.name),
         )
         for node in part.graph_module.graph.nodes
-        if node.op not in ("placeholder", "output")
+        if node.op not in ("placeholder", "output", "get_attr")
     )
 
 

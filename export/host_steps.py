@@ -170,7 +170,7 @@ def _is_alike(a: fx.Node, b: fx.Node) -> bool:
 
 
 def _with_results(part: Part, results: list[fx.Node], without: list[fx.Node] | None = None) -> Part:
-    if results == list(_results(part)):
+    if results == list(_results(part)) and not without:
         return part
     graph = fx.Graph()
     copies: dict[fx.Node, fx.Node] = {}

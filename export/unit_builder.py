@@ -227,6 +227,10 @@ class UnitBuilder:
     def _leave(self, part: Part, reasons: Mapping[str, str]) -> None:
         reads = tuple(self._values[inner].name for inner in part.inputs)
         nodes = {node.name: node for node in part.graph_module.graph.nodes}
+        for node in part.graph_module.graph.find_nodes(op="get_attr"):
+            tensor = operator.attrgetter(node.target)(part.graph_module)
+            name = f"{self._unit.name}.{part.name}.{node.name}"
+            self._values[node.name] = self._constant(name, tensor)
         writes = tuple(self._own(inner, nodes[inner].meta["val"]).name for inner in part.outputs)
         names = {inner: value.name for inner, value in self._values.items()}
         step = Host(describe_calls(part, reasons, names), reads, writes)

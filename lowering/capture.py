@@ -37,6 +37,10 @@ STATIC = {
 SIDE_EFFECTS = "side effects happened"  # in the error that side_effect_replay_policy asks for
 
 
+class GraphBreakError(CaptureError):
+    """There is something in the model that Dynamo leaves to Python."""
+
+
 @dataclass(frozen=True)
 class WholeGraph:
     """graph_module: None if the model computes no tensor; inputs: where each of its inputs comes
@@ -58,6 +62,18 @@ class WholeGraph:
         if self.graph_module is None:
             return 0
         return len(self.graph_module.graph.output_node().args[0])
+
+    @property
+    def results_share_memory(self) -> bool:
+        """Whether results that are different tensors lie in memory that the graph makes."""
+        if self.graph_module is None:
+            return False
+        nodes = self.graph_module.graph.find_nodes(op="placeholder")
+        given = {_storage(node) for node in nodes}
+        results = set(self.graph_module.graph.output_node().args[0])
+        made = [_storage(node) for node in results if isinstance(node, fx.Node)]
+        made = [storage for storage in made if storage is not None and storage not in given]
+        return len(made) > len(set(made))
 
     @contextlib.contextmanager
     def compiling(self) -> Iterator[None]:
@@ -100,7 +116,8 @@ class WholeGraph:
 def capture_whole(
     model: Callable, arguments: Sequence[Any], keywords: Mapping[str, Any]
 ) -> WholeGraph:
-    """Raises CaptureError where there is no one graph, and what the call itself raises."""
+    """Raises CaptureError (GraphBreakError where there are several graphs), and what the call
+    itself raises."""
     function, bound_self = convert_frame.get_traced_fn(model)
     given = arguments if bound_self is None else (bound_self, *arguments)
     call = inspect.signature(function, follow_wrapped=False).bind(*given, **keywords)
@@ -145,8 +162,10 @@ def _trace(model: Callable, arguments: tuple, keywords: dict) -> convert_frame.C
     ):
         try:
             return convert_frame.fullgraph_capture(model, arguments, keywords)
+        except (exc.Unsupported, exc.UserError) as error:
+            raise GraphBreakError(*_told(error)) from None
         except exc.TorchDynamoException as error:
-            raise _capture_error(error) from None
+            raise CaptureError(*_told(error)) from None
 
 
 def traceable(model: Callable) -> Callable:
@@ -158,6 +177,14 @@ def traceable(model: Callable) -> Callable:
         return model(*arguments, **keywords)
 
     return call
+
+
+def _storage(node: fx.Node) -> int | None:
+    """Of the value in Dynamo's trace."""
+    value = node.meta.get("example_value")
+    if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
+        return None
+    return value.untyped_storage()._cdata
 
 
 class _Locals(dict):
@@ -174,14 +201,15 @@ class _Locals(dict):
         return self._cells[name].cell_contents
 
 
-def _capture_error(error: exc.TorchDynamoException) -> CaptureError:
+def _told(error: exc.TorchDynamoException) -> tuple[str, str | None, str | None]:
+    """Reason, location and line."""
     reason = str(error).split("\n\nfrom user code:")[0].strip()
     stack = getattr(error, "real_stack", None)
     if not stack:
-        return CaptureError(reason)
+        return reason, None, None
     frame = stack[-1]
     line = frame.line or linecache.getline(frame.filename, frame.lineno)
-    return CaptureError(reason, f"{frame.filename}:{frame.lineno}", line.strip())
+    return reason, f"{frame.filename}:{frame.lineno}", line.strip()
 
 
 def _assigned(message: str, scope: Mapping[str, Any]) -> dict[str, dict]:

@@ -20,6 +20,7 @@ from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from mlir_npu.errors import RegionCompileError, StrictError
 from mlir_npu.logs import warn_once
+from mlir_npu.lowering.branches import with_compiled_branches
 from mlir_npu.lowering.compile_region import compile_region, import_region
 from mlir_npu.lowering.fallback import HostPart, compile_host
 from mlir_npu.lowering.host_work import refuse_fallbacks, warn_of_host_work
@@ -56,18 +57,26 @@ def compile_graph(
     kind: str,
     options: Options,
     roles: Mapping[str, Role],
+    sizes: str = "",
     captured: CapturedGraph | None = None,
 ) -> CompiledGraph:
     """Compile all parts of the graph.
 
-    kind: "inference", "forward" or "backward"; roles: what each placeholder is; captured: Dynamo's
-    graph, for the report. Raises StrictError with options.strict if there is a fallback: see
-    `host_work`, a region that does not compile, or a host part that the engine asked for does not
-    take.
+    kind: "inference", "forward", "backward" or "branch"; roles: what each placeholder is; sizes:
+    what it was specialised for, for people; captured: Dynamo's graph, for the report. Raises
+    StrictError with options.strict if there is a fallback: see `host_work`, a region that does not
+    compile, or a host part that the engine asked for does not take.
     """
     # Tracing patches nn.Module for all threads, and backwards are compiled outside of Dynamo, so
     # they take its lock too. AOTAutograd's fake mode would keep constants from being read.
     with compile_lock, unset_fake_temporarily():
+        if options.fallback != "inductor":  # which compiles branches itself
+
+            def compile_branch(branch: fx.GraphModule, inner: Mapping[str, Role]) -> Callable:
+                common = {"options": options, "sizes": sizes, "captured": captured}
+                return compile_graph(branch, kind="branch", roles=inner, **common).call
+
+            graph_module = with_compiled_branches(graph_module, roles, compile_branch)
         plan = partition(graph_module, options)
         if options.strict:
             refuse_fallbacks(plan, options)
@@ -90,7 +99,7 @@ def compile_graph(
         source = stitched_source(plan, kind, comments)
         if folder is not None:
             folder.with_suffix(".py").write_text(source)
-        report = GraphReport(kind, tuple(reports), plan.rejections, source, captured)
+        report = GraphReport(kind, tuple(reports), plan.rejections, source, sizes, captured)
         record(report)
         _log(kind, reports)
         logger.debug("%s graph as Python:\n%s", kind, source)

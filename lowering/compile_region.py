@@ -125,8 +125,7 @@ def import_region(
             part.graph_module, parameters=parameters, decompositions=NPU_DECOMPOSITIONS
         )
     except RegionImportError as error:
-        path = dump.failure("region.py", part.graph_module.print_readable(print_output=False))
-        raise RegionCompileError(f"import: {error}", f"the ATen graph is in {path}") from error
+        raise _import_failure(part, error, dump) from error
     module = imported.module
     with module.context, ir.Location.unknown():
         set_target(module.operation, load_target(options.target))
@@ -138,19 +137,53 @@ def import_region(
 def _compile(part: Part, options: Options, parameters: Set[str]) -> RegionCode:
     large = part.node_count >= LARGE and options.dump_dir is None
     if large:
-        POOL.start()  # they come up while the graph is imported
+        POOL.start()  # it comes up while the graph is traced
     from mlir_npu.passes.pipelines import npu_recipe
 
+    recipe = npu_recipe(options.schedule, options.winograd)
+    if large and not options.autotune:
+        return _compile_apart(part, options, parameters, recipe)
     dump = StageDump(options.dump_dir, part.name)
     imported = import_region(part, options, parameters, dump)
-    recipe = npu_recipe(options.schedule, options.winograd)
     tuning = _tune(imported.module, recipe, options) if options.autotune else None
     run = run_apart if large else run_here
     code = build_code(imported, recipe, run, dump, use_cache=options.cache)
-    if large:
-        del imported
-        _return_free_memory()
     return dataclasses.replace(code, tuning=tuning)
+
+
+def _compile_apart(
+    part: Part, options: Options, parameters: Set[str], recipe: Recipe
+) -> RegionCode:
+    """Without MLIR in this process."""
+    from mlir_npu.lowering.decompositions import NPU_DECOMPOSITIONS
+    from mlir_npu.lowering.import_apart import ImportRequest
+    from mlir_npu.lowering.retrace import retrace
+
+    dump = StageDump(None, part.name)
+    try:
+        retraced = retrace(part.graph_module, NPU_DECOMPOSITIONS)
+        target = load_target(options.target)
+        request = ImportRequest.of(retraced, frozenset(parameters), target, options.num_threads)
+        (module,) = run_apart([("import_graph", (request,))])
+        if isinstance(module, Exception):
+            raise module
+        compiled = compile_module(module, recipe, run_apart, use_cache=options.cache)
+    except RegionImportError as error:
+        raise _import_failure(part, error, dump) from error
+    except WorkerCrash as crash:
+        path = dump.failure("region.py", part.graph_module.print_readable(print_output=False))
+        dump.failure("crash.txt", crash.last_words)
+        what = f"import: {crash} (its last words are in crash.txt)"
+        raise RegionCompileError(what, f"the ATen graph is in {path}") from crash
+    except JobFailure as failure:
+        raise _explain(failure, recipe, dump) from failure.cause
+    _return_free_memory()
+    return RegionCode(compiled.objects, compiled.signature, retraced.interface(parameters))
+
+
+def _import_failure(part: Part, error: RegionImportError, dump: StageDump) -> RegionCompileError:
+    path = dump.failure("region.py", part.graph_module.print_readable(print_output=False))
+    return RegionCompileError(f"import: {error}", f"the ATen graph is in {path}")
 
 
 def _tune(module: ir.Module, recipe: Recipe, options: Options) -> Tuning:

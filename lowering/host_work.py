@@ -14,9 +14,11 @@ from collections import defaultdict
 
 import torch
 from torch import fx
+from torch.utils import _pytree as pytree
 
 from mlir_npu.errors import StrictError
 from mlir_npu.logs import first_time
+from mlir_npu.lowering.branches import is_cond
 from mlir_npu.lowering.dependencies import is_view
 from mlir_npu.lowering.macs import count_elements, count_macs
 from mlir_npu.lowering.partition import matches_op
@@ -77,10 +79,16 @@ def warn_of_host_work(plan: PartitionPlan, options: Options, kind: str) -> None:
 def _is_fallback(node: fx.Node, options: Options) -> bool:
     if any(matches_op(name, node) for name in options.host_ops) or is_view(node):
         return False
-    if str(node.target) == WRITE_BACK:
+    if str(node.target) == WRITE_BACK or _is_control(node):
         return False
     # a call that the NPU supports was returned for its size alone, which is the user's option
     return explain_support(node) is not None and _does_work(node, options.min_region_macs)
+
+
+def _is_control(node: fx.Node) -> bool:
+    """Numbers and assertions about them; the choice between branches, which are other graphs."""
+    leaves = pytree.tree_leaves(node.meta.get("val"))
+    return is_cond(node) or not any(isinstance(leaf, torch.Tensor) for leaf in leaves)
 
 
 def _does_work(node: fx.Node, minimum: int) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class RegionImportError(RuntimeError):
     """A region cannot become linalg. `reason` is one sentence, `operators` ATen names, `location`
@@ -14,3 +16,12 @@ class RegionImportError(RuntimeError):
         self.reason = reason
         self.operators = operators
         self.location = location
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self.reason, self.operators, self.location)
+
+
+def _rebuild(
+    reason: str, operators: tuple[str, ...], location: str | None
+) -> RegionImportError:
+    return RegionImportError(reason, operators=operators, location=location)

@@ -97,9 +97,8 @@ def lower_to_linalg(
     with module.context, ir.Location.unknown():
         _lower(module)
         _refuse_other_dialects(module)
-        indices = tuple(i for i, name in enumerate(retraced.input_names) if name in parameters)
-        _set_roles(module, indices, len(retraced.inputs))
-    return ImportedRegion(module, _interface(retraced, indices))
+        _set_roles(module, retraced.positions(parameters), len(retraced.inputs))
+    return ImportedRegion(module, retraced.interface(parameters))
 
 
 @functools.cache
@@ -121,17 +120,6 @@ def _node_importer() -> type:
             super().__init__(fx_importer, context, named, block)
 
     return NodeImporter
-
-
-def _interface(retraced: Retraced, parameters: tuple[int, ...]) -> Interface:
-    return Interface(
-        retraced.inputs,
-        parameters,
-        retraced.constants,
-        retraced.results,
-        retraced.outputs,
-        retraced.zeros,
-    )
 
 
 def _refuse_crashes(node: fx.Node) -> None:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from mlir_npu.errors import CaptureError
 from mlir_npu.lowering.program_plan import Gradient, Run, Sum, Unit, View, ViewGradient
 from mlir_npu.lowering.program_units import CompiledUnit, TensorType
+from mlir_npu.runtime.tensor_spec import dense_strides, memory_order, nearest_order
 
 if TYPE_CHECKING:
     from mlir_npu.lowering.program_build import _Builder
@@ -64,6 +66,10 @@ class _Backward:
             return
         total = self._total(view.output, self._type(view.output))
         base = self._type(view.base)
+        if base.strides != values[view.base].strides:
+            raise CaptureError(
+                f"{values[view.output].label} has a gradient, and what it is a view of has gaps"
+            )
         name = self._new(f"grad_{view.base}", "gradient", base, view.base)
         self._plan.steps.append(ViewGradient(name, total, view))
         self._parts[view.base].append(name)
@@ -94,6 +100,8 @@ class _Backward:
             None if index is None else local[result]
             for result, index in zip(graph.plan.results, compiled.gradients)
         )
+        if all(output is None or output in taken for output in outputs):
+            return
         from mlir_npu.lowering.program_build import part_calls
 
         builder.units[name] = Unit(
@@ -125,8 +133,13 @@ class _Backward:
         return name
 
     def _type(self, name: str) -> TensorType:
+        """Dense, as a gradient is even where its value repeats elements."""
         value = self._builder.values[name]
-        return TensorType(value.shape, value.strides, getattr(torch, value.dtype))
+        dtype = getattr(torch, value.dtype)
+        if memory_order(value.shape, value.strides) is None:
+            order = nearest_order(value.shape, value.strides)
+            return TensorType(value.shape, dense_strides(value.shape, order), dtype)
+        return TensorType(value.shape, value.strides, dtype)
 
     def _new(self, wanted: str, kind: str, type_: TensorType, of: str) -> str:
         label = f"gradient of {self._builder.values[of].label}"

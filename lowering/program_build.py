@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -138,13 +138,32 @@ class _Builder:
         wanted = {
             id(tensor): (tensor, node)
             for tensor, node in graph.made
-            if id(tensor) in needed and id(tensor) not in self._named
+            if id(tensor) in needed
+            and (id(tensor) not in self._named or id(tensor) in graph.rewritten)
         }
+        for tensor in graph.inputs:
+            if id(tensor) in graph.rewritten:
+                self._forget(tensor, graph.place)
         bases, views = self._split(graph, list(wanted.values()))
         unit = self._compile(graph, inputs, [node for _, node in bases])
         self._add_unit(graph, inputs, bases, unit)
         for tensor, node in views:
+            if tensor.requires_grad and not self._bases[_storage(tensor)][1].requires_grad:
+                self._refuse_gradient(node, graph.place)
             self._add_view(tensor, describe_output(node), node.name)
+
+    def _forget(self, tensor: torch.Tensor, place: Place) -> None:
+        """Its memory has a new value, which the graph returns as an output of its own."""
+        storage = _storage(tensor)
+        if self.values[self._named[id(tensor)]].kind != "output" or any(
+            _storage(other) == storage and other is not tensor for other in self._alive
+        ):
+            raise CaptureError(
+                "it changes, in place, a tensor with a gradient that shares memory with another",
+                place.location,
+                place.line,
+            )
+        del self._bases[storage], self._named[id(tensor)]
 
     def _split(
         self, graph: TorchGraph, wanted: Sequence[tuple[torch.Tensor, fx.Node]]
@@ -172,7 +191,11 @@ class _Builder:
         ]
         module, place = graph.with_outputs(outputs), graph.place
         try:
-            return compile_unit(module, graph.inputs, arguments, self.options, grad=graph.grad)
+            types = [
+                replace(TensorType.of(tensor), requires_grad=id(tensor) in graph.wanted)
+                for tensor in graph.inputs
+            ]
+            return compile_unit(module, types, arguments, self.options, grad=graph.grad)
         except CaptureError as error:
             if error.location is not None:
                 raise
@@ -191,6 +214,9 @@ class _Builder:
         number = sum(unit.kind != "backward" for unit in self.units.values())
         if not bases and not compiled.written:
             return
+        for index, (tensor, node) in enumerate(bases):
+            if tensor.requires_grad and index not in compiled.tangents:
+                self._refuse_gradient(node, graph.place)
         name = self.names.new(f"{'forward' if graph.origin == 'graph' else 'between'}_{number}")
         plan = compiled.forward.plan
         own = [inputs[index] for index in compiled.takes]
@@ -221,11 +247,24 @@ class _Builder:
         self.graphs[name] = compiled.forward
         self.steps.append(Run(name))
 
+    def _refuse_gradient(self, node: fx.Node, otherwise: Place) -> None:
+        """The value got a gradient by other means than the calls that were seen."""
+        place = place_of(node)
+        place = place if place.location else otherwise
+        raise CaptureError(
+            "the gradient of this value is defined by Python that Dynamo does not compile (by a "
+            "torch.autograd.Function, say)",
+            place.location,
+            place.line,
+        )
+
     def _add_view(self, tensor: torch.Tensor, label: str, wanted: str) -> str:
         base_name, base = self._bases[_storage(tensor)]
         type_ = TensorType.of(tensor)
         name = self._new(wanted, "output", type_, f"{label}, a view of {base_name}", tensor)
         self._name(tensor, name)
+        if tensor.requires_grad and _overlaps(type_):
+            raise CaptureError(f"{label} has elements that share memory, and a gradient")
         offset = tensor.storage_offset() - base.storage_offset()
         self.steps.append(View(name, base_name, type_.shape, type_.strides, offset))
         return name
@@ -318,6 +357,17 @@ def part_calls(compiled: CompiledGraph) -> tuple[PartCall, ...]:
 
 def _storage(tensor: torch.Tensor) -> int:
     return tensor.untyped_storage()._cdata
+
+
+def _overlaps(type_: TensorType) -> bool:
+    """Whether elements may share memory, but for repeated ones (stride 0)."""
+    reach = 0
+    for stride, size in sorted(zip(type_.strides, type_.shape)):
+        if size > 1 and stride:
+            if stride <= reach:
+                return True
+            reach += stride * (size - 1)
+    return False
 
 
 def _place_of_use(node: fx.Node, otherwise: Place) -> Place:

@@ -23,8 +23,10 @@ _CHECKS = ("_check", "_check_is_size", "_assert_async", "_assert_scalar", "sym_c
 
 @dataclass(frozen=True, eq=False)
 class TorchGraph:
-    """graph_module: a placeholder for each of `inputs`, and a node of `nodes` for every tensor it
-    makes, by its id; sources: where Dynamo found the inputs, "" for others."""
+    """graph_module: a placeholder for each of `inputs`; made: the tensors it makes, with their
+    nodes; sources: where Dynamo found the inputs, "" for others; wanted: ids of inputs that require
+    gradients; rewritten: ids of inputs that have another value from here on, which is among those
+    made."""
 
     origin: Literal["graph", "between"]
     graph_module: fx.GraphModule
@@ -33,6 +35,8 @@ class TorchGraph:
     made: tuple[tuple[torch.Tensor, fx.Node], ...]
     grad: bool
     place: Place
+    wanted: frozenset[int]
+    rewritten: frozenset[int]
 
     def with_outputs(self, nodes: Sequence[fx.Node]) -> fx.GraphModule:
         """A copy that returns the values of these nodes."""
@@ -54,7 +58,8 @@ def of_graph(event: GraphEvent) -> TorchGraph:
     inputs, sources = _distinct_inputs(module, event)
     _lift_tensors(module, inputs, sources)
     _keep_numbers_as_tensors(module)
-    made = [
+    made = _copy_first(module, inputs, event.written)
+    made += [
         (output, node)
         for output, node in zip(event.outputs, graph.output_node().args[0], strict=True)
         if isinstance(output, torch.Tensor) and isinstance(node, fx.Node)
@@ -62,8 +67,32 @@ def of_graph(event: GraphEvent) -> TorchGraph:
     calls = (node for node in graph.nodes if node.op not in ("placeholder", "output"))
     place = next((found for found in map(place_of, calls) if found.location), Place())
     return TorchGraph(
-        "graph", module, tuple(inputs), tuple(sources), tuple(made), event.grad, place
+        "graph",
+        module,
+        tuple(inputs),
+        tuple(sources),
+        tuple(made),
+        event.grad,
+        place,
+        event.wanted,
+        frozenset(map(id, event.written)),
     )
+
+
+def _copy_first(
+    module: fx.GraphModule, inputs: Sequence[torch.Tensor], written: Sequence[torch.Tensor]
+) -> list[tuple[torch.Tensor, fx.Node]]:
+    """What is written, and has a gradient, is a copy: autograd knows two values of it."""
+    found, changed = [], set(map(id, written))
+    for node, tensor in zip(module.graph.find_nodes(op="placeholder"), inputs):
+        if id(tensor) in changed:
+            with module.graph.inserting_after(node):
+                copy = module.graph.call_method("clone", (node,))
+            node.replace_all_uses_with(
+                copy, delete_user_cb=lambda user, copy=copy: user is not copy
+            )
+            found.append((tensor, copy))
+    return found
 
 
 def _distinct_inputs(
@@ -151,6 +180,9 @@ class _Calls:
             self._add(event)
         self._graph.output(())
         module = fx.GraphModule(torch.nn.Module(), self._graph)
+        own = set(map(id, self._inputs))
+        written = {id(t): t for event in events for t in event.written if id(t) in own}
+        self._made += _copy_first(module, self._inputs, list(written.values()))
         return TorchGraph(
             "between",
             module,
@@ -159,6 +191,8 @@ class _Calls:
             tuple(self._made),
             events[0].grad,
             events[0].place,
+            _wanted_first(events),
+            frozenset(written),
         )
 
     def _add(self, event: CallEvent) -> None:
@@ -192,6 +226,17 @@ class _Calls:
                 place.location,
                 place.line,
             )
+
+
+def _wanted_first(events: Sequence[CallEvent]) -> frozenset[int]:
+    """Of each tensor: whether it required a gradient when the first call took it."""
+    seen, wanted = set(), set()
+    for event in events:
+        leaves = pytree.tree_leaves((event.arguments, dict(event.keywords)))
+        fresh = {id(leaf) for leaf in leaves if isinstance(leaf, torch.Tensor)} - seen
+        wanted |= fresh & event.wanted
+        seen |= fresh
+    return frozenset(wanted)
 
 
 def _named(event: CallEvent) -> tuple[Any, tuple]:

@@ -28,7 +28,7 @@ from mlir_npu.graph_breaks import GraphBreak, record_graph_breaks
 from mlir_npu.lowering.capture import STATIC
 
 _TORCH = os.path.dirname(torch.__file__) + os.sep
-_OURS = os.path.dirname(os.path.dirname(__file__)) + os.sep
+_OURS = os.path.dirname(__file__) + os.sep
 # read one element
 _NUMBERS = {"item", "__bool__", "__int__", "__float__", "__index__", "is_nonzero"}
 # say something of a tensor without looking at its contents
@@ -51,18 +51,22 @@ class Place:
 @dataclass(frozen=True, eq=False)
 class GraphEvent:
     """A graph of Dynamo was called. outputs: with tensors in the place of numbers that depend on
-    data; sources: where Dynamo found each input; grad: whether gradients were recorded."""
+    data; sources: where Dynamo found each input; grad: whether gradients were recorded; wanted: ids
+    of the inputs that required a gradient before; written: inputs that require one after, and were
+    changed in place."""
 
     graph_module: fx.GraphModule
     inputs: tuple[Any, ...]
     outputs: tuple[Any, ...]
     sources: tuple[str, ...]
     grad: bool
+    wanted: frozenset[int]
+    written: tuple[torch.Tensor, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class CallEvent:
-    """A function of PyTorch was called between graphs."""
+    """A function of PyTorch was called between graphs. wanted, written: as of graphs."""
 
     function: Callable
     arguments: tuple
@@ -70,6 +74,8 @@ class CallEvent:
     result: Any
     place: Place
     grad: bool
+    wanted: frozenset[int]
+    written: tuple[torch.Tensor, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +134,18 @@ def record_run(model: Callable, arguments: Sequence[Any], keywords: Mapping[str,
     return recorder.found
 
 
+class _Watch:
+    """What a call does to tensors that it is given."""
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        tensors = {id(value): value for value in values if isinstance(value, torch.Tensor)}
+        self._versions = [(t, t._version) for t in tensors.values() if not t.is_inference()]
+        self.wanted = frozenset(number for number, t in tensors.items() if t.requires_grad)
+
+    def written(self) -> tuple[torch.Tensor, ...]:
+        return tuple(t for t, old in self._versions if t._version != old and t.requires_grad)
+
+
 class _Recorder(TorchFunctionMode):
     def __init__(self) -> None:
         super().__init__()
@@ -141,10 +159,12 @@ class _Recorder(TorchFunctionMode):
 
     @torch._dynamo.disable
     def _call(self, function: Callable, arguments: tuple, keywords: Mapping) -> Any:
-        grad = torch.is_grad_enabled()
+        grad, watch = torch.is_grad_enabled(), _Watch(pytree.tree_leaves((arguments, keywords)))
         result = function(*arguments, **keywords)
         place, compiled = _place()
-        event = CallEvent(function, arguments, keywords, result, place, grad)
+        event = CallEvent(
+            function, arguments, keywords, result, place, grad, watch.wanted, watch.written()
+        )
         name = getattr(function, "__name__", str(function))
         if any(isinstance(leaf, torch.Tensor) for leaf in pytree.tree_leaves(result)):
             self.found.events.append(event)
@@ -170,11 +190,14 @@ class _Recorder(TorchFunctionMode):
 
         @torch._dynamo.disable
         def run(*inputs: Any) -> Any:
-            grad = torch.is_grad_enabled()
+            grad, watch = torch.is_grad_enabled(), _Watch(inputs)
             with torch._C.DisableTorchFunction():
                 outputs = graph_module.forward(*inputs)
                 seen, reads = _numbers_as_tensors(graph_module, outputs)
-            self.found.events.append(GraphEvent(graph_module, inputs, seen, sources, grad))
+            event = GraphEvent(
+                graph_module, inputs, seen, sources, grad, watch.wanted, watch.written()
+            )
+            self.found.events.append(event)
             self.found.events += reads
             return outputs
 

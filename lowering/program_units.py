@@ -37,10 +37,12 @@ class TensorType:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     dtype: torch.dtype
+    requires_grad: bool = False
 
     @classmethod
     def of(cls, tensor: torch.Tensor) -> TensorType:
-        return cls(tuple(tensor.shape), tuple(tensor.stride()), tensor.dtype)
+        shape, strides = tuple(tensor.shape), tuple(tensor.stride())
+        return cls(shape, strides, tensor.dtype, tensor.requires_grad)
 
 
 @dataclass(frozen=True)
@@ -77,16 +79,17 @@ class CompiledUnit:
 
 def compile_unit(
     graph_module: fx.GraphModule,
-    inputs: Sequence[torch.Tensor],
+    inputs: Sequence[TensorType],
     arguments: Sequence[Argument],
     options: Options,
     *,
     grad: bool,
 ) -> CompiledUnit:
-    """inputs: tensors such as it will be called with. Raises CaptureError, and what compile_graph
-    raises."""
-    mode = FakeTensorMode(shape_env=ShapeEnv(), static_shapes=True, allow_non_fake_inputs=True)
-    examples = [_example(mode, tensor) for tensor in inputs]
+    """inputs: what it will be called with. Raises CaptureError, and what compile_graph raises."""
+    # whatever has a size that only data know is refused
+    shapes = ShapeEnv(allow_scalar_outputs=False, allow_dynamic_output_shape_ops=False)
+    mode = FakeTensorMode(shape_env=shapes, static_shapes=True, allow_non_fake_inputs=True)
+    examples = [_example(mode, type_) for type_ in inputs]
     compiler = _Compiler(graph_module, examples, arguments, options)
     eager_backward = functorch_config.patch(force_non_lazy_backward_lowering=True)
     with tracing(TracingContext(mode)), eager_backward, torch.set_grad_enabled(grad):
@@ -100,10 +103,10 @@ def compile_unit(
     return compiler.finish(len(graph_module.graph.output_node().args[0]))
 
 
-def _example(mode: FakeTensorMode, tensor: torch.Tensor) -> torch.Tensor:
+def _example(mode: FakeTensorMode, type_: TensorType) -> torch.Tensor:
     with mode:
-        made = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)
-    return made.requires_grad_() if tensor.requires_grad else made
+        made = torch.empty_strided(type_.shape, type_.strides, dtype=type_.dtype)
+    return made.requires_grad_(type_.requires_grad)
 
 
 @dataclass(frozen=True)

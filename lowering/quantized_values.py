@@ -72,6 +72,11 @@ class Dequantized:
         return plain and (self.scale, self.zero) == (other.scale, other.zero)
 
 
+def as_tensor(value: object) -> object:
+    """What a graph computes: tensors where integers stand for them."""
+    return value.tensor() if isinstance(value, (Dequantized, Integers)) else value
+
+
 def signed(x: Tensor) -> Tensor:
     """The values of int8 or uint8 integers as int8."""
     shift = SHIFTS[x.dtype]

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from torch import fx
 
 from mlir_npu.lowering.plan import Part, Rejection
+from mlir_npu.lowering.quantized_macs import integer_macs
 from mlir_npu.lowering.roles import CapturedGraph, describe_value
 from mlir_npu.runtime.tuning import Tuning
 
@@ -25,7 +26,8 @@ class PartReport:
 
     engine: "npu", "llvm", "inductor" or "eager"; reason: why not the engine that was asked for;
     inputs (without parameters), parameters, outputs: "name: dtype[shape]"; ops: ATen overloads in
-    order; tuning: what was measured for it, with mode="max-autotune".
+    order; tuning: what was measured for it, with mode="max-autotune"; integer_macs: those of `macs`
+    that are of 8-bit integers.
     """
 
     name: str
@@ -40,17 +42,20 @@ class PartReport:
     macs: int
     conv_macs: int
     tuning: Tuning | None = None
+    integer_macs: int = 0
 
 
 @dataclass(frozen=True)
 class GraphReport:
-    """One compiled graph. kind: "inference", "forward" or "backward"; source: as stitched;
+    """One compiled graph. kind: "inference", "forward", "backward" or "branch" (of torch.cond);
+    source: as stitched; sizes: "x.size()[0] = 4", the dynamic sizes that it was compiled for;
     captured: Dynamo's graph, which a forward and its backward share."""
 
     kind: str
     parts: tuple[PartReport, ...]
     rejections: tuple[Rejection, ...]
     source: str
+    sizes: str = ""
     captured: CapturedGraph | None = None
 
     @property
@@ -86,6 +91,7 @@ def report_part(
         macs=part.macs,
         conv_macs=part.conv_macs,
         tuning=tuning,
+        integer_macs=integer_macs(part.graph_module) if engine == "npu" else 0,
     )
 
 
@@ -99,6 +105,8 @@ def describe_part(part: PartReport) -> str:
     """One line: engine, ops, work."""
     engine = "NPU" if part.engine == "npu" else f"host, {part.engine}"
     work = f"; {part.macs:,} MACs" if part.macs else ""
+    if part.integer_macs:
+        work += f", {part.integer_macs:,} of them int8"
     return f"{engine}: {list_ops(part)}{work}"
 
 

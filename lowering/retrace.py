@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 
 import torch
@@ -22,7 +22,7 @@ from torch.fx.traceback import preserve_node_meta
 from mlir_npu.lowering.import_error import RegionImportError
 from mlir_npu.lowering.quantized_interpreter import QuantizedInterpreter, as_tensor
 from mlir_npu.lowering.source_location import source_location
-from mlir_npu.runtime.region import Output
+from mlir_npu.runtime.region import Interface, Output
 from mlir_npu.runtime.tensor_spec import TensorSpec
 
 
@@ -40,6 +40,21 @@ class Retraced:
     results: tuple[TensorSpec, ...]
     outputs: tuple[Output, ...]
     zeros: tuple[int, ...] = ()
+
+    def positions(self, names: Set[str]) -> tuple[int, ...]:
+        """Of the inputs with these names."""
+        return tuple(i for i, name in enumerate(self.input_names) if name in names)
+
+    def interface(self, parameters: Set[str]) -> Interface:
+        """What the caller of the compiled graph sees; parameters: names of inputs."""
+        return Interface(
+            self.inputs,
+            self.positions(parameters),
+            self.constants,
+            self.results,
+            self.outputs,
+            self.zeros,
+        )
 
 
 def retrace(

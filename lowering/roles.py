@@ -8,7 +8,7 @@ which is which.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -53,6 +53,11 @@ class CapturedGraph:
         nested = any(isinstance(value, (list, tuple, dict)) for value in example_inputs)
         # nested inputs get flattened, after which positions say nothing
         self._sources = [] if nested else list(map(_source, placeholders, names, example_inputs))
+        self._sizes = {
+            value.node.expr: readable(name)
+            for node, name in zip(placeholders, names, strict=True)
+            if isinstance(value := node.meta.get("example_value"), torch.SymInt)
+        }
         self._results: dict[AOTOutput, str] = {}
         reason = getattr(graph_module, "compile_subgraph_reason", None)
         self.ended_by = reason if reason is not None and reason.graph_break else None
@@ -88,6 +93,12 @@ class CapturedGraph:
                 source.zeros,
             )
         return found
+
+    def describe_sizes(self, sizes: Mapping[object, int]) -> str:
+        """ "x.size()[0] = 4" for every symbol and its value."""
+        return ", ".join(
+            f"{self._sizes.get(symbol, symbol)} = {size}" for symbol, size in sizes.items()
+        )
 
     def _explain(self, descriptor: object) -> Role:
         if isinstance(descriptor, PlainAOTInput) and descriptor.idx < len(self._sources):

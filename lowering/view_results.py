@@ -36,9 +36,19 @@ class ViewResults:
         nodes = self.compiled.graph_module.graph.nodes
         return all(node.op in ("placeholder", "output") for node in nodes)
 
-    def around(self, compiled: Callable) -> Callable:
-        views = self.views.forward
-        return lambda *inputs: views(*inputs, *compiled(*inputs))
+    def around(self, compiled: Callable) -> ViewCall:
+        return ViewCall(self.views, compiled)
+
+
+class ViewCall:
+    """views: takes what the part takes and what `inner` returns."""
+
+    def __init__(self, views: Callable, inner: Callable) -> None:
+        self.views, self.inner = views, inner
+        self._views = getattr(views, "forward", views)
+
+    def __call__(self, *inputs):
+        return self._views(*inputs, *self.inner(*inputs))
 
 
 def take_out_views(part: Part) -> ViewResults | None:

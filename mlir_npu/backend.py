@@ -34,20 +34,30 @@ def mlir_npu(
     from mlir_npu.lowering.compile_graph import compile_graph
     from mlir_npu.lowering.joint_graph import partition_joint
     from mlir_npu.lowering.roles import CapturedGraph
-    from mlir_npu.lowering.specialize import fix_sizes, with_fixed_sizes
+    from mlir_npu.lowering.specializations import Specializations
+    from mlir_npu.lowering.symbols import input_symbols, size_reader
 
-    fix_sizes(graph_module)
     captured = CapturedGraph(graph_module, example_inputs)
+    symbols = input_symbols(graph_module)
 
     def compile_(graph: fx.GraphModule, _: Sequence[Any], *, kind: str) -> Callable:
-        graph = with_fixed_sizes(graph)
         if kind == "backward":
             graph = captured.with_named_gradients(graph)
         else:
             captured.learn_results(graph)
             _donate_nothing()
-        roles = captured.roles(graph)
-        return compile_graph(graph, kind=kind, options=parsed, roles=roles, captured=captured).call
+
+        def compile_static(static: fx.GraphModule, sizes: Mapping[Any, int] = {}) -> Callable:
+            roles = captured.roles(static)
+            text = captured.describe_sizes(sizes)
+            return compile_graph(
+                static, kind=kind, options=parsed, roles=roles, sizes=text, captured=captured
+            ).call
+
+        reader = size_reader(graph, symbols)
+        if reader is None:
+            return compile_static(graph)
+        return Specializations(graph, reader, compile_static, always=parsed.strict)
 
     return aot_autograd(
         fw_compiler=functools.partial(compile_, kind="forward"),

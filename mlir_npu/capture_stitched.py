@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import inspect
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from torch.utils import _pytree as pytree
 from mlir_npu.errors import CaptureError, HostLoweringError
 from mlir_npu.lowering.capture_inputs import Inputs, describe_inputs
 from mlir_npu.lowering.capture_result import plan_result
-from mlir_npu.lowering.fallback.host_code import HostCode
+from mlir_npu.lowering.fallback.host_code import PartCode, code_of
 from mlir_npu.lowering.plan import Part
 from mlir_npu.lowering.program_build import BuiltProgram, Known, build_program
 from mlir_npu.lowering.program_record import PythonBetween, Recording, record_run
@@ -22,9 +23,9 @@ from mlir_npu.lowering.program_source import part_name, unit_source
 from mlir_npu.lowering.region_code import keeping_code
 from mlir_npu.options import Options
 from mlir_npu.program_state import ModelState
-from mlir_npu.runtime.region import CompiledRegion
 from mlir_npu.stitched import Stitched, StitchedProgram
 
+logger = logging.getLogger("mlir_npu.capture")
 _DYNAMO_MARK = "_is_torch_compile"
 
 
@@ -77,6 +78,12 @@ def _stitch(
     plan = built.plan
     kept = [built.tensors[name] for name in (*plan.parameters, *plan.constants)]
     between = _python_between(recording, changed)
+    if between:
+        logger.warning(
+            "the program leaves out Python that ran between graphs, at %s: see "
+            "program.python_between",
+            ", ".join(dict.fromkeys(str(one.location or one.reason) for one in between)),
+        )
     return Stitched(
         plan,
         inputs,
@@ -102,15 +109,16 @@ def _stitch(
     )
 
 
-def _code(part: Part, call: Callable) -> Any:
-    """What the part can be loaded from; host parts that are not one piece of machine code are
-    loaded as calls of ATen. None if there is nothing that can be kept."""
-    if isinstance(call, CompiledRegion):
-        return call.code
+def _code(part: Part, call: Callable) -> PartCode | None:
+    """None if there is nothing that can be kept."""
     try:
-        return HostCode.of(part)
+        return code_of(part, call)
     except HostLoweringError:
         return None
+
+
+_EMPTY = "Call to `torch._dynamo.graph_break()`"
+_LEFT_OUT = "PyTorch calls in it are compiled; nothing else that it does is repeated"
 
 
 def _python_between(recording: Recording, changed: Sequence[str]) -> tuple[PythonBetween, ...]:
@@ -120,12 +128,8 @@ def _python_between(recording: Recording, changed: Sequence[str]) -> tuple[Pytho
     }
     for one in recording.breaks:
         reason = one.reason.split("\n")[0]
-        effect = (
-            "the value it depends on is checked in every call"
-            if one.location in checked
-            else "PyTorch calls in it are compiled; nothing else that it does is repeated"
-        )
-        found.append(PythonBetween(one.location, one.line, reason, effect))
+        if one.location not in checked and not reason.startswith(_EMPTY):
+            found.append(PythonBetween(one.location, one.line, reason, _LEFT_OUT))
     found += [
         PythonBetween(None, None, f"the call changes {name}", "a program does not repeat it")
         for name in changed

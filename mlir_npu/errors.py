@@ -37,7 +37,7 @@ class StrictError(RuntimeError):
 
 
 class CaptureError(RuntimeError):
-    """A model cannot be captured as one graph.
+    """A model cannot be captured as a program.
 
     reason: why; location: "file:line" of the user's program, if known; line: its text.
     """
@@ -46,7 +46,7 @@ class CaptureError(RuntimeError):
         self.reason, self.location, self.line = reason, location, line
         where = f" at {location}\n    {line}\n" if location else ": "
         super().__init__(
-            f"cannot capture the model as one graph{where}{reason}\n"
+            f"cannot capture the model{where}{reason}\n"
             'torch.compile(model, backend="mlir_npu") runs such models too.'
         )
 

@@ -54,6 +54,11 @@ class Explanation:
         return sum(part.conv_macs for part in self._parts() if part.engine == "npu")
 
     @property
+    def integer_macs(self) -> int:
+        """Multiply-accumulates of 8-bit integers, which are on the NPU."""
+        return sum(part.integer_macs for part in self._parts())
+
+    @property
     def npu_nodes(self) -> int:
         return sum(part.node_count for part in self._parts() if part.engine == "npu")
 

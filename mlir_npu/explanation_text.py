@@ -22,7 +22,8 @@ def render(explanation: Explanation) -> str:
     console = Console(file=io.StringIO(), width=WIDTH, highlight=False, color_system=None)
     console.print(_summary(explanation), markup=False)
     for number, graph in enumerate(explanation.graphs):
-        console.print(f"\ngraph {number}: {graph.kind}", markup=False)
+        sizes = f", as compiled for {graph.sizes}" if graph.sizes else ""
+        console.print(f"\ngraph {number}: {graph.kind}{sizes}", markup=False)
         console.print(_parts_table(graph, explanation.macs))
         for part in graph.parts:
             if part.tuning is not None:
@@ -46,10 +47,11 @@ def _summary(explanation: Explanation) -> str:
     regions = _count(explanation.regions, "NPU region")
     nodes = _count(explanation.npu_nodes, "node")
     share = _share(explanation.npu_macs, explanation.macs)
+    integers = f", {explanation.integer_macs:,} of them int8" if explanation.integer_macs else ""
     return (
         f"{graphs}, {breaks}, {regions}\n"
         f"{nodes} on the NPU, {explanation.host_nodes} on the host\n"
-        f"{explanation.macs:,} multiply-accumulates, {share} on the NPU"
+        f"{explanation.macs:,} multiply-accumulates, {share} on the NPU{integers}"
     )
 
 

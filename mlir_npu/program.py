@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from mlir_npu import logs
 from mlir_npu.capture_stitched import capture_stitched
 from mlir_npu.errors import MismatchError
 from mlir_npu.explanation import Explanation, uncompiled
-from mlir_npu.lowering.capture import WholeGraph, capture_whole, traceable
+from mlir_npu.lowering.capture import GraphBreakError, WholeGraph, capture_whole, traceable
 from mlir_npu.lowering.capture_compile import Executable, compile_whole
 from mlir_npu.lowering.capture_inputs import Inputs, describe_inputs
 from mlir_npu.lowering.capture_origins import find_origins
@@ -36,14 +37,15 @@ def capture(
     torch.compile guards everything a model reads of Python, and compiles again where it has
     changed. A program compares what it takes with what it was captured for, and raises where they
     differ; changes of weights and buffers take effect. The inputs give shapes, dtypes, strides, and
-    the values of numbers and text; tensors are not read, and the model is not run.
+    the values of numbers and text.
 
-    train: the program is for training, over all graph breaks, and its results have gradients. The
-    model is then called once, on copies of the inputs; its buffers stay as they are. Inputs that
-    require gradients get them.
+    train: results have gradients, and inputs that require them here get them.
 
-    Raises CaptureError if the model is not one graph, or with `train` if it cannot be repeated,
-    OptionsError, and StrictError.
+    A model of one graph is not run, for inference. Otherwise it is called once, on copies of the
+    inputs, and what happens between its graphs is looked at: see `StitchedProgram`. Its buffers
+    stay as they are.
+
+    Raises CaptureError if what the model does cannot be repeated, OptionsError, and StrictError.
     """
     logs.configure_from_environment()
     parsed = Options.parse(options)
@@ -52,14 +54,20 @@ def capture(
         return capture_stitched(model, inputs, keywords, parsed, train=True)
     described, stand_ins = describe_inputs(model, inputs, keywords)
     arguments, named = described.unflatten(stand_ins)
+    try:
+        with torch.no_grad():
+            graph = capture_whole(traceable(model), arguments, named)
+    except GraphBreakError:
+        return capture_stitched(model, inputs, keywords, parsed, train=False)
+    if graph.results_share_memory:
+        return capture_stitched(model, inputs, keywords, parsed, train=False)
     with torch.no_grad():
-        graph = capture_whole(traceable(model), arguments, named)
         given = [leaf for leaf in stand_ins if isinstance(leaf, torch.Tensor)]
         origins = find_origins((*graph.inputs, *graph.guarded), graph.scope, given)
-        watch = Watch.of(origins)
         executable = None
         if graph.graph_module is not None:
             executable = compile_whole(graph, parsed, stand_ins, origins)
+        watch = Watch.of(origins)
         result = _plan_result(graph, executable, stand_ins, watch)
     return Program(model, described, result, executable, watch, parsed)
 
@@ -114,6 +122,23 @@ class Program:
     def source(self) -> str:
         """The Python function that calls the compiled parts in order."""
         return self.explanation.source
+
+    def save(self, folder: str | os.PathLike, *, weights: bool = True) -> None:
+        """Write the program to a folder, for `mlir_npu.load`.
+
+        weights: store them too; else they are passed to `load`. The model is called once, on
+        zeros.
+        """
+        self._check_autocast()
+        leaves: dict[int, Any] = {
+            constant.index: constant.value for constant in self._inputs.constants
+        }
+        for tensor in self._inputs.tensors:
+            made = torch.empty_strided(tensor.shape, tensor.strides, dtype=tensor.dtype)
+            leaves[tensor.index] = made.zero_()
+        inputs, keywords = self._inputs.unflatten([leaves[index] for index in sorted(leaves)])
+        program = capture_stitched(self._model, inputs, keywords, self._options, train=False)
+        program.save(folder, weights=weights)
 
     def export(
         self,

@@ -13,16 +13,18 @@ from __future__ import annotations
 import dataclasses
 import os
 import pickle
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from mlir_npu.dialect.host_cpu import cpu_flags
 from mlir_npu.errors import CaptureError, MismatchError
-from mlir_npu.lowering.fallback.host_code import HostCode
+from mlir_npu.lowering.fallback.host_code import texts, with_texts
 from mlir_npu.program_state import OwnState
+from mlir_npu.runtime.fingerprint import source
+from mlir_npu.runtime.text_kernel import object_of_text, supply
 from mlir_npu.stitched import Stitched, StitchedProgram
 from mlir_npu.version import __version__
 
@@ -31,14 +33,12 @@ _MADE_BY = f"mlir_npu {__version__}, torch {torch.__version__}"
 
 @dataclasses.dataclass(frozen=True)
 class _Stored:
-    """What program.bin holds. codes: of the parts that are machine code; threads: for each of
-    those, as many as it was captured for, 0 for as many as torch has."""
+    """What program.bin holds. helpers: machine code by its text in the LLVM dialect."""
 
     made_by: str
     cpu: frozenset[str]
     stitched: Stitched
-    codes: Mapping[str, Any]
-    threads: Mapping[str, int]
+    helpers: Mapping[str, bytes]
 
 
 def save(folder: str | os.PathLike, program: StitchedProgram, *, weights: bool) -> None:
@@ -48,16 +48,17 @@ def save(folder: str | os.PathLike, program: StitchedProgram, *, weights: bool) 
         raise CaptureError(f"{', '.join(lost)} cannot be written as calls of ATen")
     (path / "parts").mkdir(parents=True, exist_ok=True)
     (path / "program.py").write_text(program.source)
-    host = {n: code for n, code in stitched.codes.items() if isinstance(code, HostCode)}
-    machine = {n: code for n, code in stitched.codes.items() if n not in host}
+    host = {n: text for name, code in stitched.codes.items() for n, text in texts(name, code)}
     for name, code in host.items():
         (path / "parts" / f"{name}.py").write_text(code.text)
-    told = {name: dataclasses.replace(code, text="", constants={}) for name, code in host.items()}
-    bare = dataclasses.replace(
-        stitched, parts={}, constants={}, codes=told, graphs={}, options=None
+    bare = {n: dataclasses.replace(code, text="", constants={}) for n, code in host.items()}
+    codes = {name: with_texts(name, code, bare) for name, code in stitched.codes.items()}
+    stored = _Stored(
+        _MADE_BY,
+        frozenset(cpu_flags()),
+        dataclasses.replace(stitched, parts={}, constants={}, codes=codes, graphs={}, options=None),
+        {source(): object_of_text(source())},
     )
-    threads = {name: stitched.parts[name].num_threads for name in machine}
-    stored = _Stored(_MADE_BY, frozenset(cpu_flags()), bare, machine, threads)
     (path / "program.bin").write_bytes(pickle.dumps(stored, protocol=pickle.HIGHEST_PROTOCOL))
     tensors = {
         "weights": dict(program.weights) if weights else {},
@@ -77,17 +78,28 @@ def load(
     none that you do not trust. Raises MismatchError.
     """
     path = Path(folder)
-    stored: _Stored = pickle.loads((path / "program.bin").read_bytes())
+    with warnings.catch_warnings():  # pytree, of how its own specifications are stored
+        warnings.simplefilter("ignore", FutureWarning)
+        stored: _Stored = pickle.loads((path / "program.bin").read_bytes())
     _check(stored)
+    supply(stored.helpers)
     tensors = torch.load(path / "weights.pt", weights_only=True)
-    parts = {name: code.load(name, stored.threads[name]) for name, code in stored.codes.items()}
-    codes = dict(stored.codes)
-    for name, code in stored.stitched.codes.items():
-        text = (path / "parts" / f"{name}.py").read_text()
-        codes[name] = dataclasses.replace(code, text=text, constants=tensors["host"][name])
-        parts[name] = codes[name].load()
+    codes = dict(stored.stitched.codes)
+    host = {
+        n: dataclasses.replace(
+            text,
+            text=(path / "parts" / f"{n}.py").read_text(),
+            constants=tensors["host"][n],
+        )
+        for name, code in codes.items()
+        for n, text in texts(name, code)
+    }
+    codes = {name: with_texts(name, code, host) for name, code in codes.items()}
     stitched = dataclasses.replace(
-        stored.stitched, parts=parts, constants=tensors["constants"], codes=codes
+        stored.stitched,
+        parts={name: code.load(name) for name, code in codes.items()},
+        constants=tensors["constants"],
+        codes=codes,
     )
     return StitchedProgram(stitched, _state(stitched, tensors["weights"], weights or {}))
 

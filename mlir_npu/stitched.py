@@ -84,6 +84,10 @@ class StitchedProgram:
     A program that trains gives results with gradients, as the model does in training; its
     backward is one step of autograd that runs all backward units. `source` is the Python behind
     both.
+
+    What PyTorch computed between graphs is compiled too. Numbers that Python decided upon are
+    compared in every call with what they were, and another branch is a MismatchError. Everything
+    else that Python did, such as printing, is not repeated: see `python_between`.
     """
 
     def __init__(self, stitched: Stitched, state: State) -> None:
@@ -94,6 +98,7 @@ class StitchedProgram:
         values = self.plan.values
         self._taken = tuple(tensors[values[name].source] for name in self.plan.inputs)
         self._wants = tuple(values[name].requires_grad for name in self.plan.inputs)
+        self._written = {name for unit in self.plan.units for name in unit.written}
         self._source = program_source(self.plan, stitched.unit_sources)
         module = types.ModuleType("mlir_npu_program", "The source of a captured program.")
         module.__dict__.update(self.parts)
@@ -171,6 +176,8 @@ class StitchedProgram:
         self._check(leaves)
         parameters = self._state.current()
         taken = [leaves[index] for index in self._taken]
+        if self._written:
+            self._refuse_overlap(taken, parameters)
         if self.plan.train and torch.is_grad_enabled():
             results = _Call.apply(self, len(taken), *taken, *parameters)
         else:
@@ -207,6 +214,22 @@ class StitchedProgram:
                 raise MismatchError(
                     f"{self.plan.values[name].label} requires a gradient, and the program computes "
                     "none for it: capture the model with train=True and such an input"
+                )
+
+    def _refuse_overlap(
+        self, taken: Sequence[torch.Tensor], parameters: Sequence[torch.Tensor]
+    ) -> None:
+        """What is written must not be an input too: its units know them as two."""
+        names = (*self.plan.inputs, *self.plan.parameters)
+        owners: dict[int, list[str]] = {}
+        for name, tensor in zip(names, (*taken, *parameters), strict=True):
+            if tensor.numel():
+                owners.setdefault(tensor.untyped_storage().data_ptr(), []).append(name)
+        for shared in owners.values():
+            if len(shared) > 1 and self._written & {*shared} and {*shared} & {*self.plan.inputs}:
+                raise MismatchError(
+                    f"{' and '.join(self.plan.values[name].label for name in shared)} share memory "
+                    "that the model writes to, and did not when it was captured: pass copies"
                 )
 
     def _unit(self, unit: Unit) -> ProgramUnit:

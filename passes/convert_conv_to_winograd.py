@@ -25,13 +25,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from mlir_npu.dialect.bindings import arith, ir
 from mlir_npu.dialect.target import Target, target_of
 from mlir_npu.passes.analysis.register_tile import choose_channel_block
-from mlir_npu.passes.analysis.winograd import TAPS, Algorithm, Matrix, algorithm, choose_outputs
+from mlir_npu.passes.analysis.winograd import (
+    TAPS,
+    Algorithm,
+    Matrix,
+    algorithm,
+    choose_outputs,
+    taps_on_data,
+)
 from mlir_npu.passes.kernels.choices import WINOGRAD, key_of, take_choices
 from mlir_npu.passes.kernels.walk import constant_of
 from mlir_npu.passes.registry import register_pass
@@ -103,9 +111,14 @@ def is_candidate(op: ir.Operation) -> bool:
 
 def model_choice(op: ir.Operation) -> int:
     """The m of the algorithm for a candidate, 0 if it stays as it is."""
-    _, weights, init = op.operands
+    image, weights, init = op.operands
     images, height, width, channels = shape_of(init)
-    return choose_outputs(height, width, shape_of(weights)[2], channels, images) or 0
+    on_data, made_by = Fraction(1), defined_by(image, "tensor.pad")
+    if made_by is not None and (known := read_pad(made_by)) is not None:
+        for axis, outputs in ((1, height), (2, width)):
+            on_data *= taps_on_data(outputs, known.low[axis], known.high[axis])
+    depth = shape_of(weights)[2]
+    return choose_outputs(height, width, depth, channels, images, on_data) or 0
 
 
 def _convert(op: ir.Operation, method: Algorithm, target: Target) -> None:

@@ -25,8 +25,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mlir_npu.dialect.bindings import ir
-from mlir_npu.dialect.target import target_of
-from mlir_npu.passes.analysis.register_tile import VectorUnit
+from mlir_npu.dialect.target import Target, target_of
+from mlir_npu.passes.analysis.register_tile import CpuVectors
 from mlir_npu.passes.microkernels.accumulator_group import COMPUTE, AccumulatorGroup, find_group
 from mlir_npu.passes.microkernels.contractions import emit_batch_matmul, emit_conv2d, emit_matmul
 from mlir_npu.passes.microkernels.elementwise import emit_eltwise, emit_fill
@@ -42,7 +42,7 @@ from mlir_npu.passes.microkernels.windows import (
 from mlir_npu.passes.microkernels.winograd import emit_winograd_input, emit_winograd_output
 from mlir_npu.passes.registry import NoOptions, fail, register_pass
 
-_GROUPS: dict[str, Callable[[AccumulatorGroup, VectorUnit], None]] = {
+_GROUPS: dict[str, Callable[[AccumulatorGroup, CpuVectors], None]] = {
     "npu.conv2d": emit_conv2d,
     "npu.matmul": emit_matmul,
     "npu.batch_matmul": emit_batch_matmul,
@@ -51,7 +51,7 @@ _GROUPS: dict[str, Callable[[AccumulatorGroup, VectorUnit], None]] = {
     "npu.reduce": emit_reduce,
     "npu.winograd_output": emit_winograd_output,
 }
-_SINGLE: dict[str, Callable[[ir.Operation, VectorUnit], None]] = {
+_SINGLE: dict[str, Callable[[ir.Operation, CpuVectors], None]] = {
     "npu.eltwise": emit_eltwise,
     "npu.drain": emit_eltwise,
     "npu.fill": emit_fill,
@@ -77,7 +77,7 @@ _ORDERING = ("npu.dma_wait", "npu.barrier")
 def convert_npu_to_vector(module: ir.Operation, options: NoOptions) -> None:
     if not _npu_ops(module):
         return
-    unit = target_of(module).vector
+    unit = _vectors_of(target_of(module))
     for op in _npu_ops(module):
         if op.name in _SUMS:
             _check_types(op)
@@ -89,6 +89,12 @@ def convert_npu_to_vector(module: ir.Operation, options: NoOptions) -> None:
     for op in _npu_ops(module):
         _convert_single(op, unit)
     _erase_dead_views(module)
+
+
+def _vectors_of(target: Target) -> CpuVectors:
+    """A CPU's matrix unit is its vector unit: `macs_per_cell` is per lane."""
+    multiplies_bytes = target.cached and target.matrix.macs_per_cell.i8 == 4
+    return CpuVectors(target.vector.lanes, target.vector.registers, multiplies_bytes)
 
 
 def _npu_ops(module: ir.Operation) -> list[ir.Operation]:
@@ -116,14 +122,14 @@ def _check_types(op: ir.Operation) -> None:
     )
 
 
-def _convert_group(group: AccumulatorGroup, unit: VectorUnit) -> None:
+def _convert_group(group: AccumulatorGroup, unit: CpuVectors) -> None:
     _at(group.last, lambda: _GROUPS[group.compute.name](group, unit))
     for op in (group.drain, group.compute, group.fill, group.padding):
         if op is not None:
             op.erase()
 
 
-def _convert_single(op: ir.Operation, unit: VectorUnit) -> None:
+def _convert_single(op: ir.Operation, unit: CpuVectors) -> None:
     if op.name not in _SINGLE:
         fail(op, f"'{op.name}' has no CPU code")
     _at(op, lambda: _SINGLE[op.name](op, unit))

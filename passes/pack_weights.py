@@ -4,7 +4,8 @@ Channels-last convolutions, grouped convolutions and matrix products become gene
 output channels (`npu.op` names them); their weights are transposed to match, once, from whatever
 order they are in. Elementwise generics that follow take on the blocked shape, and per-channel
 operands with them. Blocked and plain results are views of each other. The block size comes from the
-target's vector registers.
+target's vector registers. Where sram is a cache, a matrix product with one row becomes sums over
+the rows of its weights as they are stored.
 
 Before:
     %w = linalg.transpose ins(%p : 32x8x3x3) permutation = [2, 3, 1, 0]
@@ -29,6 +30,7 @@ from mlir_npu.passes.rewriting.generics import GENERIC
 from mlir_npu.passes.rewriting.packing import PACKINGS, pack
 from mlir_npu.passes.rewriting.transposes import transposes_to_views
 from mlir_npu.passes.rewriting.values import erase_unused
+from mlir_npu.passes.rewriting.vector_product import to_row_sums
 
 
 @register_pass("pack-weights")
@@ -37,6 +39,8 @@ def pack_weights(module: ir.Operation, options: NoOptions) -> None:
     for block in region_blocks(module):
         for view in list(block.operations):
             op = view.operation
+            if target.cached and op.name == "linalg.matmul" and to_row_sums(op):
+                continue
             if op.name in PACKINGS:
                 pack(op, lambda channels: choose_channel_block(channels, target))
             elif op.name == GENERIC:

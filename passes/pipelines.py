@@ -10,11 +10,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.analysis.tile_choice import MODES
-from mlir_npu.passes.pass_manager import Diagnostic, PipelineFailure, run_pipeline
-from mlir_npu.passes.verify_stage import StageViolation, verify_stage
+
+if TYPE_CHECKING:  # a process that has its compiling done elsewhere names stages, without MLIR
+    from mlir_npu.dialect.bindings import ir
+    from mlir_npu.passes.diagnostics import Diagnostic
 
 CLEANUP = ("canonicalize", "cse")
 
@@ -274,6 +276,10 @@ def run_stages(
 
 def run_stage(module: ir.Module, stage: Stage) -> None:
     """Run one stage and its check."""
+    from mlir_npu.passes.diagnostics import Diagnostic
+    from mlir_npu.passes.pass_manager import PipelineFailure, run_pipeline
+    from mlir_npu.passes.verify_stage import StageViolation, verify_stage
+
     before = module.operation.clone(False)
     done: list[str] = []
     try:

@@ -1,15 +1,16 @@
 """The steps of compiling a module, as functions of bytes, so that any process can run them.
 
+import: a graph -> linalg on tensors
 plan:   linalg on tensors -> the signature, the module that calls kernels, and its kernels
 encode: one of those modules -> an object; @main and @prepare take a pointer to all their arguments
 
-Nothing here imports torch.
+Nothing here imports torch; a request to import does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from mlir_npu.dialect.bindings import ir, make_context
 from mlir_npu.passes.kernels.choices import SCHEDULES, set_choices
@@ -18,28 +19,15 @@ from mlir_npu.passes.split_kernels import split_kernels
 from mlir_npu.runtime import tuning_questions
 from mlir_npu.runtime.bytecode import bytecode as bytecode
 from mlir_npu.runtime.emit import emit_object
+from mlir_npu.runtime.planned import KernelSource, Planned
 from mlir_npu.runtime.read_signature import read_signature
 from mlir_npu.runtime.signature import Signature
 from mlir_npu.runtime.tuning import Question
 
+if TYPE_CHECKING:
+    from mlir_npu.lowering.import_apart import ImportRequest
+
 OnStage = Callable[[str, ir.Module], None]
-
-
-@dataclass(frozen=True)
-class KernelSource:
-    """A kernel to encode. text: what its code depends on; module: MLIR bytecode."""
-
-    text: str
-    module: bytes
-
-
-@dataclass(frozen=True)
-class Planned:
-    """driver: bytecode of the module with @main, which calls the kernels."""
-
-    signature: Signature
-    driver: bytes
-    kernels: tuple[KernelSource, ...]
 
 
 class Session:
@@ -47,6 +35,10 @@ class Session:
 
     def __init__(self) -> None:
         self._context = make_context()
+
+    def import_graph(self, request: ImportRequest) -> bytes:
+        """Raises RegionImportError."""
+        return request.run()
 
     def plan(self, module: bytes, recipe: Recipe) -> Planned:
         """Raises StageFailure and SignatureError."""

@@ -27,10 +27,10 @@ from mlir_npu.runtime.compile_worker import receive, send
 
 _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from mlir_npu.runtime.compile_worker import main; main()"
+    "from mlir_npu.runtime.compile_worker import main; main(imports=json.loads(sys.argv[2]))"
 )
 _STDERR_CHARACTERS = 2000
-MOST = 8  # each takes 100 MB or more
+MOST = 8  # each takes 100 MB or more, one with torch 400
 
 logger = logging.getLogger("mlir_npu.passes")
 
@@ -52,12 +52,13 @@ Job = tuple[str, tuple]  # a method of Session, and its arguments
 
 
 class _Worker:
-    """One process. `job`: the number of the one that it is at; ready: it has come up."""
+    """One process. `job`: the number of the one that it is at; ready: it has come up; imports:
+    it comes up with what imports graphs."""
 
-    def __init__(self) -> None:
+    def __init__(self, imports: bool = False) -> None:
         self._errors = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _START, json.dumps(sys.path)],
+            [sys.executable, "-c", _START, json.dumps(sys.path), json.dumps(imports)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -112,9 +113,10 @@ class CompilePool:
         return any(not worker.has_ended for worker in self._workers)
 
     def start(self) -> None:
-        """Start a first process if there is none; it comes up while the caller goes on."""
+        """Start a process that imports graphs, if there is none at all; it comes up while the
+        caller goes on."""
         with self._lock, contextlib.suppress(NoWorkers):
-            self._start(1)
+            self._start(1, imports=True)
 
     def run(self, jobs: Sequence[Job]) -> list[Any]:
         """The result of every job, or the exception that it raised: WorkerCrash if it died of it.
@@ -139,13 +141,13 @@ class CompilePool:
             worker.abandon()
         self._workers = []
 
-    def _start(self, size: int) -> None:
+    def _start(self, size: int, *, imports: bool = False) -> None:
         for worker in [w for w in self._workers if w.has_ended]:
             worker.end()
             self._workers.remove(worker)
         try:
             while len(self._workers) < size:
-                self._workers.append(_Worker())
+                self._workers.append(_Worker(imports))
         except OSError as error:
             raise NoWorkers(str(error)) from error
 

@@ -9,7 +9,7 @@ import functools
 from collections.abc import Sequence
 
 from mlir_npu.runtime.kernel import Kernel, SlotBlock
-from mlir_npu.runtime.text_kernel import kernel_of_text
+from mlir_npu.runtime.text_kernel import object_of_text
 
 Entry = tuple[dict, str, object]  # dictionary, key, the object expected there
 
@@ -48,7 +48,7 @@ llvm.func @compare(%table: !llvm.ptr) {
 @functools.cache
 def _compare() -> tuple[Kernel, ctypes._CFuncPtr]:
     """The kernel, and its function called with the GIL held."""
-    kernel = kernel_of_text(_SOURCE, "compare")
+    kernel = Kernel.of_objects([object_of_text(_SOURCE)], "compare")
     address = ctypes.cast(kernel.run, ctypes.c_void_p).value
     return kernel, ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(address)
 

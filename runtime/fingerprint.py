@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import torch
 
 from mlir_npu.runtime.kernel import Kernel, SlotBlock
-from mlir_npu.runtime.text_kernel import kernel_of_text
+from mlir_npu.runtime.text_kernel import object_of_text
 
 EXACT = 1024
 RUNS, RUN = 8, 16
@@ -119,15 +119,19 @@ llvm.func @fingerprint(%table: !llvm.ptr) {{
 """
 
 
-@functools.cache
-def _kernel() -> Kernel:
+def source() -> str:
+    """The function in the LLVM dialect."""
     vector = f"vector<{LANES}xi32>"
     lanes = {name: f"dense<{value}> : {vector}" for name, value in _CONSTANTS.items()}
     word = {name: f"{value} : i32" for name, value in _CONSTANTS.items()}
-    source = _MIX.format(name="mix_vector", type=vector, **lanes)
-    source += _MIX.format(name="mix_word", type="i32", **word)
-    source += _MAIN.replace("VECTOR", vector)
-    return kernel_of_text(source, "fingerprint")
+    mixers = _MIX.format(name="mix_vector", type=vector, **lanes)
+    mixers += _MIX.format(name="mix_word", type="i32", **word)
+    return mixers + _MAIN.replace("VECTOR", vector)
+
+
+@functools.cache
+def _kernel() -> Kernel:
+    return Kernel.of_objects([object_of_text(source())], "fingerprint")
 
 
 class Fingerprint:

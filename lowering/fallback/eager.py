@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from torch import fx
 
 from mlir_npu.lowering.fallback.result_strides import promised_strides, with_promised_strides
 from mlir_npu.lowering.plan import Part
 
 
-def compile_host_eager(part: Part) -> Callable:
-    """The generated `forward` of the part; it drops every value after its last use."""
-    forward, promised = part.graph_module.forward, promised_strides(part.graph_module)
+class EagerCall:
+    """The generated `forward` of a graph; it drops every value after its last use."""
 
-    def call(*arguments):
-        return with_promised_strides(forward(*arguments), promised)
+    def __init__(self, graph_module: fx.GraphModule) -> None:
+        self.graph_module = graph_module
+        self._forward, self._promised = graph_module.forward, promised_strides(graph_module)
 
-    return call
+    def __call__(self, *arguments):
+        return with_promised_strides(self._forward(*arguments), self._promised)
+
+
+def compile_host_eager(part: Part) -> EagerCall:
+    return EagerCall(part.graph_module)

@@ -1,21 +1,30 @@
-"""A host part as text: calls of ATen that run in eager, in any process."""
+"""What runs a part, as data that another process can load: machine code, and calls of ATen as text.
+
+A part is a region; a graph in eager; views around one of them; or a sequence of these.
+"""
 
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+from torch import fx
 
 from mlir_npu.errors import HostLoweringError
+from mlir_npu.lowering.fallback.eager import EagerCall
 from mlir_npu.lowering.fallback.result_strides import (
     Strides,
     promised_strides,
     with_promised_strides,
 )
+from mlir_npu.lowering.fallback.split_part import PieceCalls, Step
 from mlir_npu.lowering.plan import Part
+from mlir_npu.lowering.region_code import RegionCode
+from mlir_npu.lowering.view_results import ViewCall
+from mlir_npu.runtime.region import CompiledRegion
 
 # what the text of a graph may name beside its own values
 _GLOBALS = {
@@ -29,18 +38,26 @@ _UNUSED = {"fx_pytree", "pytree"}  # always offered, and needed for nested argum
 
 
 @dataclass(frozen=True)
+class MachineCode:
+    code: RegionCode
+    threads: int
+
+    def load(self, name: str) -> Callable:
+        return self.code.load(name, self.threads)
+
+
+@dataclass(frozen=True)
 class HostCode:
     """text: a function `forward(self, ...)`; constants: attributes of `self`; strides: of the
-    results, as the rest of the program expects them."""
+    results, as the rest of the program expects them, None where there are none to expect."""
 
     text: str
     constants: Mapping[str, torch.Tensor]
     strides: tuple[Strides, ...]
 
     @classmethod
-    def of(cls, part: Part) -> HostCode:
-        """Raises HostLoweringError for a part that text cannot say."""
-        module = part.graph_module
+    def of(cls, module: fx.GraphModule) -> HostCode:
+        """Raises HostLoweringError for a graph that text cannot say."""
         made = module.graph.python_code("self")
         unknown = sorted(made.globals.keys() - _GLOBALS.keys() - _UNUSED)
         constants = {
@@ -49,16 +66,89 @@ class HostCode:
         }
         unknown += [n for n, value in constants.items() if not isinstance(value, torch.Tensor)]
         if unknown:
-            raise HostLoweringError(f"{part.name} refers to {', '.join(unknown)}")
+            raise HostLoweringError(f"its graph refers to {', '.join(unknown)}")
         return cls(made.src.strip() + "\n", constants, promised_strides(module))
 
-    def load(self) -> Callable[..., tuple]:
+    def load(self, name: str) -> Callable:
         namespace: dict[str, Any] = dict(_GLOBALS)
-        exec(compile(self.text, "<mlir_npu host part>", "exec"), namespace)
+        exec(compile(self.text, f"<mlir_npu {name}>", "exec"), namespace)
         forward, strides = namespace["forward"], self.strides
         owner = types.SimpleNamespace(**self.constants)
+        return lambda *values: with_promised_strides(forward(owner, *values), strides)
 
-        def call(*arguments: Any) -> tuple:
-            return with_promised_strides(forward(owner, *arguments), strides)
 
-        return call
+@dataclass(frozen=True)
+class ViewsCode:
+    views: HostCode
+    inner: PartCode
+
+    def load(self, name: str) -> Callable:
+        return ViewCall(self.views.load(f"{name}_views"), self.inner.load(name))
+
+
+@dataclass(frozen=True)
+class PiecesCode:
+    """steps: with code in the place of the call."""
+
+    inputs: tuple[str, ...]
+    steps: tuple[Step, ...]
+    results: tuple[Any, ...]
+
+    def load(self, name: str) -> Callable:
+        steps = tuple(
+            replace(step, call=step.call.load(f"{name}_{number}"))
+            for number, step in enumerate(self.steps)
+        )
+        return PieceCalls(self.inputs, steps, self.results)
+
+
+PartCode = MachineCode | HostCode | ViewsCode | PiecesCode
+
+
+def code_of(part: Part, call: Callable) -> PartCode:
+    """What runs the part now, or where that cannot be kept, its graph in eager. Raises
+    HostLoweringError."""
+    try:
+        return _code_of(call)
+    except TypeError:
+        return HostCode.of(part.graph_module)
+
+
+def _code_of(call: Callable) -> PartCode:
+    if isinstance(call, CompiledRegion) and call.code is not None:
+        return MachineCode(call.code, call.num_threads)
+    if isinstance(call, EagerCall):
+        return HostCode.of(call.graph_module)
+    if isinstance(call, ViewCall):
+        return ViewsCode(HostCode.of(call.views), _code_of(call.inner))
+    if isinstance(call, PieceCalls):
+        steps = tuple(replace(step, call=_code_of(step.call)) for step in call.steps)
+        return PiecesCode(call.inputs, steps, call.results)
+    raise TypeError(f"a {type(call).__name__} cannot be kept")
+
+
+def texts(name: str, code: PartCode) -> Iterator[tuple[str, HostCode]]:
+    """All text in it, with names."""
+    if isinstance(code, HostCode):
+        yield name, code
+    elif isinstance(code, ViewsCode):
+        yield f"{name}_views", code.views
+        yield from texts(name, code.inner)
+    elif isinstance(code, PiecesCode):
+        for number, step in enumerate(code.steps):
+            yield from texts(f"{name}_{number}", step.call)
+
+
+def with_texts(name: str, code: PartCode, found: Mapping[str, HostCode]) -> PartCode:
+    """The same with other text, by the names that `texts` gives."""
+    if isinstance(code, HostCode):
+        return found[name]
+    if isinstance(code, ViewsCode):
+        return ViewsCode(found[f"{name}_views"], with_texts(name, code.inner, found))
+    if isinstance(code, PiecesCode):
+        steps = tuple(
+            replace(step, call=with_texts(f"{name}_{number}", step.call, found))
+            for number, step in enumerate(code.steps)
+        )
+        return replace(code, steps=steps)
+    return code

@@ -6,9 +6,10 @@ RefusedCallsError, which names them; split_part.py then leaves those to eager.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
+import torch
 from torch import fx
 
 from mlir_npu.dialect.target import load_target, set_target
@@ -68,16 +69,23 @@ def _compile(part: Part, options: Options) -> RegionCode:
     return build_code(imported, HOST_RECIPE, run_here, dump, use_cache=options.cache)
 
 
-def retrace_host(part: Part, *, at_any_size: bool = False) -> Retraced:
+def retrace_host(
+    part: Part,
+    *,
+    at_any_size: bool = False,
+    more: Mapping[torch._ops.OpOverload, Callable] | None = None,
+) -> Retraced:
     """The part in the calls that host lowering takes; at_any_size: also those at which eager is
-    faster. Raises RefusedCallsError and RegionImportError."""
+    faster; more: decompositions beside those of host parts. Raises RefusedCallsError and
+    RegionImportError."""
     from mlir_npu.lowering.fallback.host_decompositions import HOST_DECOMPOSITIONS
     from mlir_npu.lowering.retrace import retrace
 
-    nodes = part.graph_module.graph.nodes
+    more = more or {}
+    nodes = [node for node in part.graph_module.graph.nodes if node.target not in more]
     if refused := _reasons((node.name, _respelling(node)) for node in nodes):
         raise RefusedCallsError(refused)
-    retraced = retrace(part.graph_module, HOST_DECOMPOSITIONS)
+    retraced = retrace(part.graph_module, HOST_DECOMPOSITIONS | more)
     reasons = (
         (_original(node), explain_refusal(node, at_any_size=at_any_size))
         for node in retraced.graph_module.graph.nodes
@@ -99,6 +107,8 @@ def _reasons(found: Iterable[tuple[str, str | None]]) -> dict[str, str]:
 def _respelling(node: fx.Node) -> str | None:
     from mlir_npu.lowering.fallback.host_decompositions import explain_respelling
 
+    if isinstance(node.target, torch._ops.HigherOrderOperator):
+        return f"{node.target} calls other graphs"
     reason = explain_respelling(node)
     return reason and f"{node.target}: {reason}"
 

@@ -27,7 +27,7 @@ Compile = Callable[[Part], Callable]
 
 
 @dataclass(frozen=True)
-class _Step:
+class Step:
     """A piece: what it is called with, what it makes, and values that nobody needs behind it."""
 
     call: Callable
@@ -99,15 +99,24 @@ def _sequence(
     steps = []
     for number, (piece, call) in enumerate(zip(pieces, calls, strict=True)):
         dead = tuple(n for n, step in last.items() if step == number and n not in kept)
-        steps.append(_Step(call, piece.inputs, piece.outputs, dead))
+        steps.append(Step(call, piece.inputs, piece.outputs, dead))
 
-    def run(*arguments):
-        values = dict(zip(part.inputs, arguments, strict=True))
-        for step in steps:
+    return PieceCalls(part.inputs, tuple(steps), tuple(results))
+
+
+@dataclass(frozen=True)
+class PieceCalls:
+    """Calls the steps in order."""
+
+    inputs: tuple[str, ...]
+    steps: tuple[Step, ...]
+    results: tuple[str | int | float | bool | None, ...]
+
+    def __call__(self, *arguments):
+        values = dict(zip(self.inputs, arguments, strict=True))
+        for step in self.steps:
             made = step.call(*[values[name] for name in step.inputs])
             values.update(zip(step.outputs, made, strict=True))
             for name in step.dead:
                 del values[name]
-        return tuple(values[r] if isinstance(r, str) else r for r in results)
-
-    return run
+        return tuple(values[r] if isinstance(r, str) else r for r in self.results)

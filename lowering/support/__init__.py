@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import operator
 
+import torch
 from torch import fx
 
 from mlir_npu.lowering.support.rules import Rule, find_rule, node_problem
@@ -54,6 +55,8 @@ def explain_support(node: fx.Node) -> str | None:
     schema = getattr(node.target, "_schema", None)
     if schema is not None and schema.is_mutable:
         return "it writes to its arguments, and only the host keeps writes in order"
+    if node.target is torch.ops.higher_order.cond:
+        return "the host evaluates the condition; the branches are graphs of their own"
     found = find_rule(node)
     if found is None:
         return f"there is no NPU lowering for {node.target}"

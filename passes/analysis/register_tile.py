@@ -26,6 +26,15 @@ class VectorUnit(Protocol):
     registers: int
 
 
+@dataclass(frozen=True)
+class CpuVectors:
+    """The vector unit of a CPU. multiplies_bytes: it adds up products of four bytes per lane."""
+
+    lanes: int
+    registers: int
+    multiplies_bytes: bool = False
+
+
 class TargetWithVectors(Protocol):
     """Anything with a vector unit, in practice `mlir_npu.dialect.target.Target`."""
 

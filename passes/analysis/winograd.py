@@ -19,10 +19,13 @@ from fractions import Fraction
 Matrix = tuple[tuple[Fraction, ...], ...]
 TAPS = 3
 POINTS = {2: ("0", "1", "-1"), 4: ("0", "3/4", "-3/4", "3/2", "-3/2")}
-# What the algorithm costs beyond its products, in multiply-adds: per value of a transform, and per
-# element of the weights, which are read from outside of the cache for every band of the image.
-TRANSFORM_COST = 4
-WEIGHT_COST = 12
+# What the algorithm costs beyond its products, in multiply-adds, fitted to measured layers (see the
+# test): per value of a transform, and per element of the weights, which come from outside of the
+# cache for every band of the image, large ones from memory.
+TRANSFORM_COST = 10
+WEIGHT_COST = 3.5
+LARGE_WEIGHT_COST = 6.5
+LARGE_WEIGHTS = 1 << 22  # elements
 # What can be asked for: outputs along one axis, 0 for the plain sum of products.
 CHOICES = (0, *POINTS)
 # Share of the time of the plain sum of products that must be saved.
@@ -63,27 +66,45 @@ def algorithm(outputs: int) -> Algorithm:
     return Algorithm(outputs, tuple(input_rows), tuple(filter_rows), tuple(zip(*output_columns)))
 
 
-def choose_outputs(height: int, width: int, depth: int, channels: int, images: int) -> int | None:
+def choose_outputs(
+    height: int,
+    width: int,
+    depth: int,
+    channels: int,
+    images: int,
+    on_data: Fraction = Fraction(1),
+) -> int | None:
     """The m that is expected to be fastest for this output, None where plain sums are.
 
-    height, width, channels: of the output; depth: input channels; images: batch.
+    height, width, channels: of the output; depth: input channels; images: batch. on_data: share of
+    the taps of all windows that meet no padding; the plain sum leaves out the others.
     """
     if min(depth, channels) < FEWEST_CHANNELS:
         return None
     costs = {m: _cost(m, height, width, depth, channels, images) for m in POINTS}
     best = min(costs, key=costs.__getitem__)
-    pixels = images * height * width
-    plain = TAPS**2 * depth * channels * (pixels + WEIGHT_COST)
+    weights = TAPS**2 * depth * channels
+    plain = weights * images * height * width * on_data + _weight_cost(weights)
     return best if costs[best] <= (1 - SAVING) * plain else None
 
 
-def _cost(m: int, height: int, width: int, depth: int, channels: int, images: int) -> int:
+def taps_on_data(outputs: int, low: int, high: int) -> Fraction:
+    """Share of the taps of `outputs` windows along one axis that meet no padding."""
+    padded = sum(min(i, TAPS) for side in (low, high) for i in range(1, side + 1))
+    return 1 - Fraction(padded, TAPS * outputs)
+
+
+def _cost(m: int, height: int, width: int, depth: int, channels: int, images: int) -> float:
     """Estimated time, in multiply-adds."""
     values = (m + 2) ** 2
     windows = images * -(-height // m) * -(-width // m)
     products = windows * values * depth * channels
     transforms = windows * values * (depth + channels) * TRANSFORM_COST
-    return products + transforms + values * depth * channels * WEIGHT_COST
+    return products + transforms + _weight_cost(values * depth * channels)
+
+
+def _weight_cost(elements: int) -> float:
+    return elements * (WEIGHT_COST if elements < LARGE_WEIGHTS else LARGE_WEIGHT_COST)
 
 
 def _from_roots(roots: list[Fraction]) -> tuple[Fraction, ...]:

@@ -19,9 +19,9 @@ from dataclasses import dataclass, replace
 
 from mlir_npu.passes.analysis.loop_nest import Dim, can_merge, unit_dim
 from mlir_npu.passes.analysis.register_tile import (
+    CpuVectors,
     RegisterTile,
     Span,
-    VectorUnit,
     check_registers,
     choose_register_tile,
     split,
@@ -29,6 +29,11 @@ from mlir_npu.passes.analysis.register_tile import (
 )
 from mlir_npu.passes.microkernels.accumulation import Accumulation
 from mlir_npu.passes.microkernels.buffers import Operand
+from mlir_npu.passes.microkernels.byte_products import (
+    REGISTERS,
+    can_multiply_bytes,
+    reduce_bytes,
+)
 from mlir_npu.passes.microkernels.nest import (
     Cursor,
     Lane,
@@ -44,6 +49,7 @@ from mlir_npu.passes.microkernels.register_reduction import (
     INPUT,
     TileShape,
     Window,
+    accumulate,
     reduce_tile,
 )
 
@@ -68,13 +74,13 @@ class Contraction:
     window: Window | None = None
 
 
-def emit_contraction(contraction: Contraction, unit: VectorUnit) -> None:
+def emit_contraction(contraction: Contraction, unit: CpuVectors) -> None:
     """Emit the loops at the insertion point."""
     start = start_of(contraction.operands)
     for_each(contraction.batch, start, lambda cursor: _emit_product(contraction, cursor, unit))
 
 
-def _emit_product(contraction: Contraction, start: Cursor, unit: VectorUnit) -> None:
+def _emit_product(contraction: Contraction, start: Cursor, unit: CpuVectors) -> None:
     """The product block by block, or vector by vector where blocks lie side by side."""
     block, lanes = contraction.block, contraction.lanes
     if block.is_unit or not can_merge(block, lanes):
@@ -89,7 +95,7 @@ def _emit_product(contraction: Contraction, start: Cursor, unit: VectorUnit) -> 
         _emit_blocks(part, advance(start, lanes, span.start), unit)
 
 
-def _lane_spans(contraction: Contraction, unit: VectorUnit) -> list[Span]:
+def _lane_spans(contraction: Contraction, unit: CpuVectors) -> list[Span]:
     """Blocks of full vectors, and a wider one at the end with the lanes that fill none.
 
     In a block of their own these lanes would cost another walk through the other operand.
@@ -115,9 +121,11 @@ def _rows_and_columns(contraction: Contraction) -> tuple[list[Dim], Dim, Dim]:
     return outer, rows, columns
 
 
-def _register_tile(contraction: Contraction, unit: VectorUnit) -> RegisterTile:
+def _register_tile(contraction: Contraction, unit: CpuVectors) -> RegisterTile:
     _, rows, columns = _rows_and_columns(contraction)
     size = contraction.operands[INPUT].element.width // 8
+    if _multiplies_bytes(contraction, unit):
+        unit = replace(unit, registers=unit.registers - REGISTERS)
     return choose_register_tile(
         rows.extent,
         columns.extent,
@@ -128,7 +136,7 @@ def _register_tile(contraction: Contraction, unit: VectorUnit) -> RegisterTile:
     )
 
 
-def _emit_blocks(contraction: Contraction, start: Cursor, unit: VectorUnit) -> None:
+def _emit_blocks(contraction: Contraction, start: Cursor, unit: CpuVectors) -> None:
     outer, rows, columns = _rows_and_columns(contraction)
     tile = _register_tile(contraction, unit)
     for blocks in split(contraction.block.extent, tile.blocks):
@@ -149,7 +157,7 @@ def _emit_image(
     tile: RegisterTile,
     blocks: int,
     cursor: Cursor,
-    unit: VectorUnit,
+    unit: CpuVectors,
 ) -> None:
     vectors = _vectors(contraction, blocks, unit)
     for row_span in split(rows.extent, tile.rows):
@@ -159,7 +167,9 @@ def _emit_image(
             shape = TileShape(pixels, vectors, taps and taps * row_span.size)
 
             def row_tile(cursor: Cursor, span=column_span, shape=shape) -> None:
-                for_span(span, columns, cursor, lambda inner: _emit_tile(contraction, shape, inner))
+                for_span(
+                    span, columns, cursor, lambda inner: _emit_tile(contraction, shape, inner, unit)
+                )
 
             for_span(row_span, rows, cursor, row_tile)
 
@@ -177,7 +187,7 @@ def _column_spans(
     return axis.spans(width) if columns.strides[COLUMN_POSITION] else spans
 
 
-def _vectors(contraction: Contraction, blocks: int, unit: VectorUnit) -> tuple[Lane, ...]:
+def _vectors(contraction: Contraction, blocks: int, unit: CpuVectors) -> tuple[Lane, ...]:
     pieces = vector_pieces(contraction.lanes.extent, unit.lanes)
     lanes: list[Lane] = []
     for block in range(blocks):
@@ -196,12 +206,31 @@ def _pixels(
     )
 
 
-def _emit_tile(contraction: Contraction, shape: TileShape, cursor: Cursor) -> None:
+def _multiplies_bytes(contraction: Contraction, unit: CpuVectors) -> bool:
+    widths = vector_pieces(contraction.lanes.extent, unit.lanes)
+    image = contraction.operands[INPUT].element
+    return (
+        unit.multiplies_bytes
+        and contraction.window is None
+        and can_multiply_bytes(widths, image, contraction.lanes, contraction.reduction)
+    )
+
+
+def _emit_tile(
+    contraction: Contraction, shape: TileShape, cursor: Cursor, unit: CpuVectors
+) -> None:
     pixels, vectors = range(len(shape.pixels)), range(len(shape.vectors))
     accumulation = contraction.accumulation
     tile = Tile(contraction.operands, contraction.lanes.strides, cursor)
     start = [accumulation.start(tile, shape.cell(p, v)) for p in pixels for v in vectors]
-    done = reduce_tile(list(contraction.reduction), contraction.window, shape, tile, start)
+    dims = list(contraction.reduction)
+    if _multiplies_bytes(contraction, unit):
+        images = [pixel[INPUT] for pixel in shape.pixels]
+        done = reduce_bytes(
+            dims, images, shape.vectors, tile, start, lambda at, sums: accumulate(shape, at, sums)
+        )
+    else:
+        done = reduce_tile(dims, contraction.window, shape, tile, start)
     # A tile that read its accumulators from memory must not take them from its cache again.
     tile = tile.at(cursor)
     for v in vectors:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.analysis.loop_nest import merge, unit_dim
-from mlir_npu.passes.analysis.register_tile import VectorUnit
+from mlir_npu.passes.analysis.register_tile import CpuVectors
 from mlir_npu.passes.microkernels.accumulator_group import AccumulatorGroup
 from mlir_npu.passes.microkernels.axis import Axis, Position
 from mlir_npu.passes.microkernels.binding import (
@@ -22,7 +22,7 @@ from mlir_npu.passes.microkernels.padding import padding_of, window_axes
 from mlir_npu.passes.microkernels.register_reduction import Window
 
 
-def emit_conv2d(group: AccumulatorGroup, unit: VectorUnit) -> None:
+def emit_conv2d(group: AccumulatorGroup, unit: CpuVectors) -> None:
     """Loops (n, y, x, ko, ki, r, s, c)."""
     axes = _padded_axes(group.compute)
     input_, weights, accumulator = group.compute.operands
@@ -51,7 +51,7 @@ def _padded_axes(compute: ir.Operation) -> tuple[Axis, Axis] | None:
     return padding and window_axes(compute, shape_of(compute.operands[1])[1:3], padding)
 
 
-def emit_matmul(group: AccumulatorGroup, unit: VectorUnit) -> None:
+def emit_matmul(group: AccumulatorGroup, unit: CpuVectors) -> None:
     """Loops (m, no, ni, c)."""
     lhs, rhs, accumulator = group.compute.operands
     (m, c), (no, rc, ni) = strides_of(lhs), strides_of(rhs)
@@ -61,7 +61,7 @@ def emit_matmul(group: AccumulatorGroup, unit: VectorUnit) -> None:
     _emit(bound, pixels=(0,), block=1, lanes=2, reduction=(3,), unit=unit)
 
 
-def emit_batch_matmul(group: AccumulatorGroup, unit: VectorUnit) -> None:
+def emit_batch_matmul(group: AccumulatorGroup, unit: CpuVectors) -> None:
     """Loops (p, m, no, ni, c)."""
     lhs, rhs, accumulator = group.compute.operands
     (lp, m, c), (rp, no, rc, ni) = strides_of(lhs), strides_of(rhs)
@@ -80,7 +80,7 @@ def _emit(
     lanes: int,
     reduction: tuple[int, ...],
     window: Window | None = None,
-    unit: VectorUnit,
+    unit: CpuVectors,
 ) -> None:
     contraction = Contraction(
         bound.operands,

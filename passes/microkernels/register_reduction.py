@@ -150,7 +150,7 @@ def _reduce(
 ) -> list[ir.Value]:
     """Loops over `dims`; `bounds` of the first, all of it by default."""
     if not dims:
-        return _step(shape, tile, values)
+        return accumulate(shape, tile, values)
     dim, *inner = dims
 
     def iteration(counter: Offset, carried: list[ir.Value]) -> Sequence[ir.Value]:
@@ -163,7 +163,7 @@ def _reduce(
     return loop(*(bounds or (0, dim.extent)), 1, iteration, values)
 
 
-def _step(shape: TileShape, tile: Tile, values: list[ir.Value]) -> list[ir.Value]:
+def accumulate(shape: TileShape, tile: Tile, values: list[ir.Value]) -> list[ir.Value]:
     """One reduction element: the side with fewer registers is loaded first and held."""
     pixels, vectors = range(len(shape.pixels)), range(len(shape.vectors))
     values = list(values)
@@ -177,7 +177,7 @@ def _step(shape: TileShape, tile: Tile, values: list[ir.Value]) -> list[ir.Value
         lane = shape.vectors[v]
         return tile.load(WEIGHTS, lane.offsets[WEIGHTS], lane.width)
 
-    def accumulate(p: int, v: int, scalar_: ir.Value) -> None:
+    def add_product(p: int, v: int, scalar_: ir.Value) -> None:
         at = p * len(vectors) + v
         broadcast = splat(scalar_, shape.vectors[v].width)
         values[at] = multiply_add(broadcast, weights(v), values[at])
@@ -188,10 +188,10 @@ def _step(shape: TileShape, tile: Tile, values: list[ir.Value]) -> list[ir.Value
         for p in pixels:
             held = scalar(p)
             for v in vectors:
-                accumulate(p, v, held)
+                add_product(p, v, held)
         return values
     scalars = [scalar(p) for p in pixels]
     for v in vectors:
         for p in pixels:
-            accumulate(p, v, scalars[p])
+            add_product(p, v, scalars[p])
     return values

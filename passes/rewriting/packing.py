@@ -71,7 +71,7 @@ PACKINGS = {
 def pack(op: ir.Operation, choose_block: Callable[[int], int]) -> None:
     """Replace an op of `PACKINGS` by its blocked generic and a view of its result."""
     packing = PACKINGS[op.name]
-    if not all(is_static(value) for value in op.operands) or not _has_plain_maps(op):
+    if not all(is_static(value) for value in op.operands) or not has_plain_maps(op):
         return
     image, weights, init = op.operands
     channels = shape_of(weights)[packing.channels]
@@ -86,7 +86,7 @@ def pack(op: ir.Operation, choose_block: Callable[[int], int]) -> None:
         replace(op, [viewed(built.results[0], shape_of(init))])
 
 
-def _has_plain_maps(op: ir.Operation) -> bool:
+def has_plain_maps(op: ir.Operation) -> bool:
     """Whether a matrix product is the plain one; it may carry maps that transpose or broadcast."""
     if op.name != "linalg.matmul" or "indexing_maps" not in op.attributes:
         return True

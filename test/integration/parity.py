@@ -30,9 +30,7 @@ def assert_same(actual: Any, expected: Any) -> None:
         torch.testing.assert_close(ours, theirs, rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True)
 
 
-def check_inference(
-    model: Callable, *inputs: Any, options: Mapping[str, Any] | None = None
-) -> Any:
+def check_inference(model: Callable, *inputs: Any, options: Mapping[str, Any] | None = None) -> Any:
     """Compare one call under no_grad, and what it does to its inputs. Returns our result."""
     ours, theirs = copy.deepcopy(inputs), copy.deepcopy(inputs)
     compiled = compile_model(model, **(options or {}))
@@ -48,9 +46,18 @@ def check_training(
     model: torch.nn.Module, *inputs: Any, options: Mapping[str, Any] | None = None
 ) -> None:
     """Compare one step: outputs, gradients of parameters and inputs, buffers."""
-    theirs = copy.deepcopy(model)
-    expected_inputs = copy.deepcopy(inputs)
-    compiled = compile_model(model, **(options or {}))
+    theirs, expected_inputs = copy.deepcopy(model), copy.deepcopy(inputs)
+    check_step(compile_model(model, **(options or {})), model, theirs, inputs, expected_inputs)
+
+
+def check_step(
+    compiled: Callable,
+    model: torch.nn.Module,
+    theirs: torch.nn.Module,
+    inputs: tuple,
+    expected_inputs: tuple,
+) -> None:
+    """compiled: what was made of `model`; theirs: a copy, to be called in eager."""
     actual, expected = compiled(*inputs), theirs(*expected_inputs)
     assert_same(_detached(actual), _detached(expected))
     _weighted_sum(actual).backward()

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 import torch
@@ -14,7 +15,7 @@ from torch import nn
 
 from mlir_npu.lowering import compile_region, region_code
 from mlir_npu.runtime import compile_pool
-from mlir_npu.runtime.compile_pool import WorkerCrash
+from mlir_npu.runtime.compile_pool import WorkerCrash, run_here
 from mlir_npu.runtime.object_cache import VARIABLE
 
 PROGRAM = textwrap.dedent("""
@@ -59,11 +60,14 @@ def test_second_process_loads_no_compiler_and_computes_the_same(compiled_here):
 
 
 def test_large_region_is_compiled_apart_and_kept(tmp_path):
-    """Bit for bit what it is if it is compiled as a whole, which a dump asks for."""
-    first, compiled, _ = run(tmp_path, 13)
-    second, compiled_again, _ = run(tmp_path, 13)
-    whole, _, _ = run(tmp_path, 13, dump_dir=str(tmp_path / "dump"))
-    assert (compiled, compiled_again) == (True, False)
+    """Bit for bit what it is if it is compiled as a whole, which a dump asks for. Apart, MLIR is in
+    other processes only."""
+    first, mlir, _ = run(tmp_path, 13)
+    kept = set(tmp_path.glob("*/*.bin"))
+    second, mlir_again, _ = run(tmp_path, 13)
+    assert kept and set(tmp_path.glob("*/*.bin")) == kept
+    whole, mlir_for_dump, _ = run(tmp_path, 13, dump_dir=str(tmp_path / "dump"))
+    assert (mlir, mlir_again, mlir_for_dump) == (False, False, True)
     assert first == second == whole
 
 
@@ -140,20 +144,34 @@ def test_equal_kernels_are_compiled_once_across_networks(tmp_path, monkeypatch):
     assert len(longer_steps) < len(steps)
 
 
+CRASHES = {
+    "import_graph": (r"graph is in (\S+region\.py)", "aten.convolution"),
+    "plan": (r"npu-opt (\S+crash\.mlir)", "linalg.conv"),
+}
+
+
+@pytest.mark.parametrize("step", CRASHES)
 @torch.no_grad()
-def test_crash_of_a_compiling_process_is_an_error_of_the_region(tmp_path, monkeypatch, caplog):
+def test_crash_of_a_compiling_process_is_an_error_of_the_region(
+    step, tmp_path, monkeypatch, caplog
+):
     """In place of a fault in native code."""
+
+    def run(jobs):
+        if jobs[0][0] != step:
+            return run_here(jobs)
+        return [WorkerCrash(-11, "in native code") for _ in jobs]
+
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     monkeypatch.setattr(compile_region, "LARGE", 0)
-    monkeypatch.setattr(
-        compile_region, "run_apart", lambda jobs: [WorkerCrash(-11, "in a pass") for _ in jobs]
-    )
+    monkeypatch.setattr(compile_region, "run_apart", run)
     model, x = small_model()
     with pytest.raises(Exception, match="died of SIGSEGV") as caught:
         torch.compile(model, backend="mlir_npu", options={"strict": True})(x)
-    path = re.search(r"npu-opt (\S+crash\.mlir)", str(caught.value))[1]
-    assert "linalg.conv" in open(path).read()
-    assert open(path.replace(".mlir", ".txt")).read().strip() == "in a pass"
+    named, contents = CRASHES[step]
+    path = Path(re.search(named, str(caught.value))[1])
+    assert contents in path.read_text()
+    assert path.with_name("crash.txt").read_text().strip() == "in native code"
     torch._dynamo.reset()
     with caplog.at_level(logging.WARNING):
         actual = torch.compile(model, backend="mlir_npu")(x)

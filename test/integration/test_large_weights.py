@@ -33,6 +33,7 @@ CASES = {
     "odd, without bias": lambda: convolution(5, 11, bias=False),
     "14x14": lambda: convolution(14, 14),
     "batch 4": lambda: convolution(7, 7, batch=4),
+    "1 row": lambda: linear(1),
     "49 rows": lambda: linear(49),
     "256 rows": lambda: linear(256),
 }
@@ -51,7 +52,7 @@ def test_they_are_not_copied(case, threads):
     assert prepared_bytes(program) < MIB / 2
 
 
-@pytest.mark.parametrize("rows", [1, 16, 300])
+@pytest.mark.parametrize("rows", [2, 16, 300])
 def test_they_are_where_every_call_would_put_them_in_order_at_length(rows):
     torch.manual_seed(0)
     model, x = linear(rows)

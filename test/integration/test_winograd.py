@@ -34,7 +34,8 @@ class Residual(nn.Module):
     "batch, depth, channels, height, width, padding",
     [
         (1, 32, 32, 16, 24, 1),
-        (2, 16, 40, 14, 18, 1),  # windows of 2, channels that no vector divides
+        (1, 64, 64, 8, 8, 0),  # windows of 2
+        (2, 16, 40, 14, 18, 1),  # channels that no vector divides
         (1, 64, 48, 12, 20, (2, 1)),
         (3, 24, 16, 14, 10, 0),
         (2, 32, 32, 13, 27, 1),  # windows that reach beyond the output

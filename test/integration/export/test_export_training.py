@@ -138,6 +138,14 @@ def test_batch_norm_and_its_statistics(tmp_path: Path) -> None:
     assert len(buffers & written) == 3
 
 
+def test_maxima_and_their_gradients(tmp_path: Path) -> None:
+    """Indices of maxima are compared, not used as addresses."""
+    model = nn.Sequential(
+        nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(3, 2, 1), nn.Conv2d(8, 4, 3)
+    )
+    check(model, torch.randn(2, 3, 14, 14, requires_grad=True), folder=tmp_path)
+
+
 def test_threads(tmp_path: Path) -> None:
     model = nn.Sequential(nn.Conv2d(8, 32, 3, padding=1), nn.GELU(), nn.Conv2d(32, 16, 3))
     check(model, torch.randn(2, 8, 24, 24, requires_grad=True), folder=tmp_path, threads=2)

@@ -86,3 +86,40 @@ func.func @left_alone(%x: tensor<4x6xf32>, %w: tensor<32x6xf32>, %i: tensor<4x32
       ins(%a, %k : tensor<1x5x5x4xf32>, tensor<3x3x4xf32>) outs(%j : tensor<1x3x3x4xf32>) -> tensor<1x3x3x4xf32>
   return %m, %d : tensor<4x32xf32>, tensor<1x3x3x4xf32>
 }
+
+// -----
+
+// One row uses each weight once: where sram is a cache, weights are read as they are stored.
+// CHECK-LABEL: func.func @one_row
+// CHECK-SAME: (%[[X:.*]]: tensor<1x256xf32>, %[[W:.*]]: tensor<8x256xf32>
+// CHECK: %[[V:.*]] = tensor.collapse_shape %[[X]]
+// CHECK: %[[S:.*]] = linalg.generic {{.*}}iterator_types = ["parallel", "reduction"]} ins(%[[W]], %[[V]] : tensor<8x256xf32>, tensor<256xf32>) outs(%{{.*}} : tensor<8xf32>)
+// CHECK: tensor.expand_shape %[[S]] {{\[\[}}0, 1]] output_shape [1, 8]
+func.func @one_row(%x: tensor<1x256xf32>, %w: tensor<8x256xf32>) -> tensor<1x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %we = tensor.empty() : tensor<256x8xf32>
+  %wt = linalg.transpose ins(%w : tensor<8x256xf32>) outs(%we : tensor<256x8xf32>) permutation = [1, 0]
+  %e = tensor.empty() : tensor<1x8xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x8xf32>) -> tensor<1x8xf32>
+  %m = linalg.matmul ins(%x, %wt : tensor<1x256xf32>, tensor<256x8xf32>) outs(%f : tensor<1x8xf32>) -> tensor<1x8xf32>
+  return %m : tensor<1x8xf32>
+}
+
+// -----
+
+// Short rows, weights stored the other way, and sums that do not start from zero are packed.
+// CHECK-LABEL: func.func @packed_rows
+// CHECK-COUNT-3: npu.op = "matmul"
+func.func @packed_rows(%x: tensor<1x64xf32>, %y: tensor<1x256xf32>, %w: tensor<8x64xf32>, %s: tensor<256x8xf32>, %t: tensor<8x256xf32>, %i: tensor<1x8xf32>) -> (tensor<1x8xf32>, tensor<1x8xf32>, tensor<1x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %we = tensor.empty() : tensor<64x8xf32>
+  %wt = linalg.transpose ins(%w : tensor<8x64xf32>) outs(%we : tensor<64x8xf32>) permutation = [1, 0]
+  %te = tensor.empty() : tensor<256x8xf32>
+  %tt = linalg.transpose ins(%t : tensor<8x256xf32>) outs(%te : tensor<256x8xf32>) permutation = [1, 0]
+  %e = tensor.empty() : tensor<1x8xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x8xf32>) -> tensor<1x8xf32>
+  %a = linalg.matmul ins(%x, %wt : tensor<1x64xf32>, tensor<64x8xf32>) outs(%f : tensor<1x8xf32>) -> tensor<1x8xf32>
+  %b = linalg.matmul ins(%y, %s : tensor<1x256xf32>, tensor<256x8xf32>) outs(%f : tensor<1x8xf32>) -> tensor<1x8xf32>
+  %c = linalg.matmul ins(%y, %tt : tensor<1x256xf32>, tensor<256x8xf32>) outs(%i : tensor<1x8xf32>) -> tensor<1x8xf32>
+  return %a, %b, %c : tensor<1x8xf32>, tensor<1x8xf32>, tensor<1x8xf32>
+}

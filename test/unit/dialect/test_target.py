@@ -201,6 +201,11 @@ def test_vector_unit_from_cpu_flags(flags, machine, unit):
     assert host_cpu.vector_unit(frozenset(flags), machine) == unit
 
 
+def test_byte_products_from_cpu_flags():
+    assert host_cpu.byte_products(frozenset({"avx512_vnni", "avx512vl"})) == 4
+    assert host_cpu.byte_products(frozenset({"avx512vl", "avx512f"})) == 1
+
+
 def test_a_file_overrides_what_was_detected(tmp_path, monkeypatch):
     monkeypatch.setattr(host_cpu, "cpu_flags", lambda: frozenset({"avx2", "fma"}))
     monkeypatch.setattr(host_cpu, "l2_bytes", lambda: 123_456)

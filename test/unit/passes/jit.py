@@ -30,6 +30,7 @@ LLVM = (
 class Unit:
     lanes: int
     registers: int
+    byte_products: int = 1
 
 
 AVX512, AVX2, SSE = Unit(16, 32), Unit(8, 16), Unit(4, 16)
@@ -38,7 +39,8 @@ AVX512, AVX2, SSE = Unit(16, 32), Unit(8, 16), Unit(4, 16)
 def target_with(unit: Unit) -> Target:
     target = load_target(INPUTS / "avx512.toml")
     vector = replace(target.vector, lanes=unit.lanes, registers=unit.registers)
-    return replace(target, vector=vector)
+    rates = replace(target.matrix.macs_per_cell, i8=unit.byte_products)
+    return replace(target, vector=vector, matrix=replace(target.matrix, macs_per_cell=rates))
 
 
 class Function:

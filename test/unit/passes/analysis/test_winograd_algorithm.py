@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from mlir_npu.passes.analysis.winograd import algorithm, choose_outputs
+from mlir_npu.passes.analysis.winograd import SAVING, algorithm, choose_outputs, taps_on_data
 
 BOTH = pytest.mark.parametrize("outputs", [2, 4])
 
@@ -65,18 +65,46 @@ def test_rounding_stays_within_the_bound_of_a_plain_sum():
     assert np.abs(result - exact).max() < bound / 4
 
 
-@pytest.mark.parametrize(
-    "height, width, depth, channels, images, chosen",
-    [
-        (56, 56, 64, 64, 1, 4),
-        (28, 28, 128, 128, 1, 4),
-        (14, 14, 256, 256, 1, 2),  # windows of 4 would do 16 x 16
-        (7, 7, 512, 512, 1, None),
-        (55, 55, 64, 64, 1, 4),
-        (56, 56, 3, 64, 1, None),
-        (4, 4, 512, 512, 1, None),  # more time for the weights than for the products
-        (4, 4, 512, 512, 64, 4),
-    ],
-)
-def test_choice(height, width, depth, channels, images, chosen):
-    assert choose_outputs(height, width, depth, channels, images) == chosen
+# Input and output channels, side of the padded image; ms of plain sums and of windows of 2 and 4 on
+# one AVX-512 core.
+MEASURED = [
+    (64, 64, 56, 2.073, 1.133, 0.695),
+    (128, 128, 28, 1.948, 1.019, 0.653),
+    (256, 256, 14, 1.880, 1.024, 0.938),
+    (512, 512, 7, 1.736, 1.652, 1.752),
+    (256, 256, 56, 32.393, 16.820, 11.047),
+    (512, 512, 28, 31.754, 16.620, 10.190),
+    (512, 512, 14, 7.537, 4.264, 3.967),
+    (16, 64, 55, 0.543, 0.378, 0.256),
+    (32, 128, 27, 0.491, 0.288, 0.196),
+    (48, 192, 13, 0.233, 0.164, 0.133),
+    (64, 256, 13, 0.412, 0.278, 0.234),
+    (32, 32, 112, 2.200, 1.347, 0.832),
+    (256, 512, 14, 3.746, 2.199, 2.151),
+    (64, 64, 28, 0.517, 0.281, 0.198),
+    (128, 128, 10, 0.241, 0.143, 0.124),
+    (384, 384, 12, 3.044, 1.767, 1.236),
+    (512, 512, 10, 3.741, 2.307, 2.613),
+]
+
+
+@pytest.mark.parametrize("depth, channels, side, plain, by_2, by_4", MEASURED)
+def test_the_fastest_is_taken_where_it_saves_enough(depth, channels, side, plain, by_2, by_4):
+    fastest = 2 if by_2 < by_4 else 4
+    saves = min(by_2, by_4) <= (1 - SAVING) * plain
+    on_data = taps_on_data(side, 1, 1) ** 2
+    chosen = choose_outputs(side, side, depth, channels, 1, on_data)
+    assert chosen == (fastest if saves else None)
+
+
+def test_layers_with_few_channels_or_mostly_weights_stay_plain():
+    assert choose_outputs(56, 56, 3, 64, 1) is None
+    assert choose_outputs(4, 4, 512, 512, 1) is None
+    assert choose_outputs(4, 4, 512, 512, 64) == 4
+
+
+def test_share_of_taps_on_data():
+    for low, high, outputs in ((0, 0, 5), (1, 1, 7), (2, 0, 4), (0, 3, 6), (1, 2, 9)):
+        size = outputs + 2 - low - high
+        taps = [0 <= y + tap - low < size for y in range(outputs) for tap in range(3)]
+        assert taps_on_data(outputs, low, high) == Fraction(sum(taps), len(taps))

@@ -40,7 +40,7 @@ def shape_of(kind: str, extent: int) -> KernelShape:
         return describe(kernel, AVX2.vector.lanes)
 
 
-@pytest.mark.parametrize("extent, outputs", [(56, 4), (14, 2)])
+@pytest.mark.parametrize("extent, outputs", [(56, 4), (6, 2)])
 def test_it_counts_like_the_plain_convolution(extent, outputs):
     fast, plain = shape_of("winograd_conv2d", extent), shape_of("conv2d", extent)
     assert prod(fast.extents) == prod(plain.extents)

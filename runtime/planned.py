@@ -1,0 +1,24 @@
+"""What planning a module gives, as plain data that any process can read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlir_npu.runtime.signature import Signature
+
+
+@dataclass(frozen=True)
+class KernelSource:
+    """A kernel to encode. text: what its code depends on; module: MLIR bytecode."""
+
+    text: str
+    module: bytes
+
+
+@dataclass(frozen=True)
+class Planned:
+    """driver: bytecode of the module with @main, which calls the kernels."""
+
+    signature: Signature
+    driver: bytes
+    kernels: tuple[KernelSource, ...]
