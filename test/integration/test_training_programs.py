@@ -235,6 +235,26 @@ def test_branches_are_checked_and_prints_reported():
     assert printed[0].location == f"{__file__}:{line_of(printed[0].line)}"
 
 
+def test_a_number_that_a_later_graph_was_made_for():
+    conv = nn.Conv2d(3, 4, 3)
+
+    def model(x):
+        y = conv(x)
+        n = y.max().item()
+        print(n)
+        return y / n
+
+    x = image(grad=False)
+    compiled = torch.compile(model, backend="eager")
+    compiled(x)
+    program = mlir_npu.capture(model, x, train=True)
+    torch.testing.assert_close(program(x), model(x), rtol=1e-4, atol=1e-5)
+    with pytest.raises(MismatchError, match=r"\(n = y.max\(\).item\(\)\): the value is"):
+        program(x * 2)
+    with torch.compiler.set_stance("fail_on_recompile"):
+        compiled(x)  # capturing throws away nothing that others compiled
+
+
 def test_numpy_in_between_is_an_error_that_names_the_line():
     @torch.compiler.disable
     def through_numpy(x):
