@@ -20,6 +20,7 @@ from mlir_npu.lowering import (  # noqa: F401  (imported for what they register)
     decompose_convolution_backward,
     decompose_elementwise,
     decompose_gather,
+    decompose_max_pool_backward,
     decompose_normalization,
     decompose_normalization_backward,
     decompose_pooling,

@@ -32,6 +32,7 @@ def mlir_npu(
     parsed = Options.parse(options, mode)
 
     from mlir_npu.lowering.compile_graph import compile_graph
+    from mlir_npu.lowering.joint_graph import partition_joint
     from mlir_npu.lowering.roles import CapturedGraph
     from mlir_npu.lowering.specializations import Specializations
     from mlir_npu.lowering.symbols import input_symbols, size_reader
@@ -62,6 +63,7 @@ def mlir_npu(
         fw_compiler=functools.partial(compile_, kind="forward"),
         bw_compiler=functools.partial(compile_, kind="backward"),
         inference_compiler=functools.partial(compile_, kind="inference"),
+        partition_fn=partition_joint,
         decompositions={},
         # else what a checkpointed part writes is written after the backward has kept it
         keep_inference_input_mutations=True,

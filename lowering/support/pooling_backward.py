@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from torch import fx
 
+from mlir_npu.lowering import max_pool_gradient  # noqa: F401  (registers the operator)
 from mlir_npu.lowering.support.pooling import batched
 from mlir_npu.lowering.support.rules import arguments, rule, shape
+
+
+@rule("mlir_npu.max_pool2d_backward.default")
+def max_pool_backward(node: fx.Node) -> str | None:
+    """Gradient of 2-D max pooling, with any window, stride, padding, dilation and ceil_mode."""
+    return None
 
 
 @rule("aten.avg_pool2d_backward.default")

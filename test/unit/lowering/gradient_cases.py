@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import torch
 
+import mlir_npu.lowering.max_pool_gradient  # noqa: F401  (registers the operator)
+
 aten = torch.ops.aten
 CASES: dict[str, tuple[torch._ops.OpOverload, tuple, dict]] = {}
 _numbers = torch.Generator().manual_seed(1)
@@ -209,3 +211,21 @@ for _dim, _index in ((1, 2), (-1, -1), (0, 0)):
     case(f"select backward {_dim}", aten.select_backward.default, _grad, IMAGE.shape, _dim, _index)
 case("crop", aten.constant_pad_nd.default, IMAGE, [-1, -2, 0, -3], 0.0)
 case("crop and pad", aten.constant_pad_nd.default, IMAGE, [-1, 2, 3, -3, 0, 1], 1.5)
+
+_TIES = torch.randint(-1, 2, (2, 4, 8, 10), generator=_numbers).float()
+_TIES[0, 0, 2:5, 3] = NAN
+_TIES[0, 1, 3:6, 2:5] = -INF
+_TIES[1, 2, 4:6, 4:6] = INF
+for _arguments in (
+    ([2, 2], [2, 2], [0, 0], [1, 1], False),
+    ([3, 3], [2, 2], [1, 1], [1, 1], False),
+    ([3, 2], [1, 3], [1, 0], [1, 1], True),
+    ([2, 3], [3, 2], [0, 1], [2, 1], True),
+    ([1, 1], [2, 2], [0, 0], [1, 1], False),
+):
+    _out = aten.max_pool2d_with_indices(_TIES, *_arguments)[0]
+    case(
+        f"max pool backward {_arguments}",
+        torch.ops.mlir_npu.max_pool2d_backward.default,
+        torch.randn(_out.shape, generator=_numbers), _TIES, *_arguments,
+    )  # fmt: skip
