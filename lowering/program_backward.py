@@ -10,7 +10,7 @@ import torch
 
 from mlir_npu.errors import CaptureError
 from mlir_npu.lowering.program_plan import Gradient, Run, Sum, Unit, View, ViewGradient
-from mlir_npu.lowering.program_units import CompiledUnit, TensorType
+from mlir_npu.lowering.program_units import CompiledUnit, TensorType, part_calls
 from mlir_npu.runtime.tensor_spec import dense_strides, memory_order, nearest_order
 
 if TYPE_CHECKING:
@@ -102,8 +102,6 @@ class _Backward:
         )
         if all(output is None or output in taken for output in outputs):
             return
-        from mlir_npu.lowering.program_build import part_calls
-
         builder.units[name] = Unit(
             name,
             "backward",
@@ -143,4 +141,4 @@ class _Backward:
 
     def _new(self, wanted: str, kind: str, type_: TensorType, of: str) -> str:
         label = f"gradient of {self._builder.values[of].label}"
-        return self._builder._new(wanted, kind, type_, label, of=of)
+        return self._builder.new_value(wanted, kind, type_, label, of=of)

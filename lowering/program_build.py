@@ -19,26 +19,25 @@ from torch.utils import _pytree as pytree
 from mlir_npu.errors import CaptureError
 from mlir_npu.lowering.compile_graph import CompiledGraph
 from mlir_npu.lowering.program_backward import plan_backward
+from mlir_npu.lowering.program_events import CallEvent, GraphEvent, Place, ReadEvent, place_of
 from mlir_npu.lowering.program_graphs import TorchGraph, of_calls, of_graph
 from mlir_npu.lowering.program_names import Names, describe_output
 from mlir_npu.lowering.program_plan import (
     Check,
-    PartCall,
     ProgramPlan,
     Run,
     Unit,
     Value,
     View,
 )
-from mlir_npu.lowering.program_record import (
-    CallEvent,
-    GraphEvent,
-    Place,
-    ReadEvent,
-    Recording,
-    place_of,
+from mlir_npu.lowering.program_record import Recording
+from mlir_npu.lowering.program_units import (
+    Argument,
+    CompiledUnit,
+    TensorType,
+    compile_unit,
+    part_calls,
 )
-from mlir_npu.lowering.program_units import Argument, CompiledUnit, TensorType, compile_unit
 from mlir_npu.lowering.roles import readable
 from mlir_npu.options import Options
 
@@ -201,7 +200,8 @@ class _Builder:
                 raise
             raise CaptureError(error.reason, place.location, place.line) from None
         except _DATA_DEPENDENT as error:
-            reason = f"a size depends on the contents of a tensor ({error})"
+            cause = str(error).partition("\n")[0]
+            reason = f"a size depends on the contents of a tensor ({cause})"
             raise CaptureError(reason, place.location, place.line) from None
 
     def _add_unit(
@@ -224,11 +224,13 @@ class _Builder:
         for position, (tensor, node) in zip(compiled.returns, bases, strict=True):
             result, type_ = plan.results[position], compiled.forward_types[position]
             if result not in local:
-                local[result] = self._new(result, "output", type_, describe_output(node), tensor)
+                local[result] = self.new_value(
+                    result, "output", type_, describe_output(node), tensor
+                )
             self._name(tensor, local[result])
         for result, type_ in zip(plan.results, compiled.forward_types):
             if type_ is not None and result not in local:
-                local[result] = self._new(result, "saved", type_, f"saved by {name}: {result}")
+                local[result] = self.new_value(result, "saved", type_, f"saved by {name}: {result}")
         outputs = [local.get(result) for result in plan.results]
         self.units[name] = Unit(
             name,
@@ -261,7 +263,7 @@ class _Builder:
     def _add_view(self, tensor: torch.Tensor, label: str, wanted: str) -> str:
         base_name, base = self._bases[_storage(tensor)]
         type_ = TensorType.of(tensor)
-        name = self._new(wanted, "output", type_, f"{label}, a view of {base_name}", tensor)
+        name = self.new_value(wanted, "output", type_, f"{label}, a view of {base_name}", tensor)
         self._name(tensor, name)
         if tensor.requires_grad and _overlaps(type_):
             raise CaptureError(f"{label} has elements that share memory, and a gradient")
@@ -293,13 +295,13 @@ class _Builder:
         )
 
     def _take(self, tensor: torch.Tensor, kind: str, label: str, source: str | None) -> str:
-        name = self._new(source or label, kind, TensorType.of(tensor), label, tensor, source)
+        name = self.new_value(source or label, kind, TensorType.of(tensor), label, tensor, source)
         self._name(tensor, name)
         if kind != "input":
             self.tensors[name] = tensor
         return name
 
-    def _new(
+    def new_value(
         self,
         wanted: str,
         kind: str,
@@ -345,14 +347,6 @@ class _Builder:
             tuple(backward.gradients),
         )
         return BuiltProgram(plan, self.graphs, self.tensors, tuple(found.values()))
-
-
-def part_calls(compiled: CompiledGraph) -> tuple[PartCall, ...]:
-    engines = {part.name: part.engine for part in compiled.report.parts}
-    return tuple(
-        PartCall(part.name, part.place, engines[part.name], part.inputs, part.outputs)
-        for part in compiled.plan.parts
-    )
 
 
 def _storage(tensor: torch.Tensor) -> int:

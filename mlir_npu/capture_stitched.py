@@ -18,7 +18,8 @@ from mlir_npu.lowering.capture_result import plan_result
 from mlir_npu.lowering.fallback.host_code import PartCode, code_of
 from mlir_npu.lowering.plan import Part
 from mlir_npu.lowering.program_build import BuiltProgram, Known, build_program
-from mlir_npu.lowering.program_record import PythonBetween, Recording, record_run
+from mlir_npu.lowering.program_events import PythonBetween
+from mlir_npu.lowering.program_record import Recording, record_run
 from mlir_npu.lowering.program_source import part_name, unit_source
 from mlir_npu.lowering.region_code import keeping_code
 from mlir_npu.options import Options
