@@ -71,6 +71,17 @@ def test_threads(tmp_path: Path, flags: tuple[str, ...]) -> None:
     assert "mlir_npu_parallel" in needs
 
 
+def test_a_fixed_number_of_threads(tmp_path: Path) -> None:
+    model = nn.Sequential(nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.Conv2d(32, 16, 3))
+    image = torch.randn(1, 16, 32, 32)
+    path = check(model.eval(), image, folder=tmp_path / "two", threads=1, num_threads=2)
+    assert read_plan(path)["threads"] == 2
+    path = check(model.eval(), image, folder=tmp_path / "one", threads=1, num_threads=1)
+    assert not any(
+        "mlir_npu" in need for part in read_plan(path)["parts"] for need in part["needs"]
+    )
+
+
 def _has_openmp(folder: Path) -> bool:
     source = folder / "openmp.c"
     source.write_text("#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n")
