@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
+
+import torch
 
 from mlir_npu.export.plan import ALIGNMENT, Call, PartArgument, PartEntry, Plan, Slot
 
@@ -12,7 +15,7 @@ _OPENING = """\
  * Calling convention: every function takes one pointer, to an array of pointers. Which pointer
  * stands for what is listed with the function: tensors are packed and row-major in the shape given
  * (their dimensions lie in memory in this order), and must not overlap where one of them is
- * written. All memory is the caller's. Element sizes are those of the types' names; bool is a byte.
+ * written. All memory is the caller's, <function>_bytes_<slot> bytes of it.
  *
  *   input, parameter   read
  *   prepared           read; the function that ends in _prepare writes it, and must run again when
@@ -50,7 +53,7 @@ def header(plan: Plan) -> str:
     guard = f"{plan.name.upper()}_H"
     text = _OPENING.format(
         name=plan.name,
-        count=f"{len(plan.parts)} parts of {len(plan.units)} units",
+        count=f"{_count(len(plan.parts), 'part')} of {_count(len(plan.units), 'unit')}",
         version=plan.producer["mlir_npu"],
         alignment=ALIGNMENT,
         arch=plan.machine["arch"],
@@ -69,34 +72,49 @@ def header(plan: Plan) -> str:
         for step in (*unit.prepare, *unit.steps)
         if isinstance(step, Call)
     }
+    offsets = {v.name: v.source.offset for v in plan.values if v.source.offset is not None}
     for part in plan.parts:
-        text += "".join(_part(part, calls))
+        text += "".join(_part(part, calls, offsets))
     return text + _entries(plan, macro) + _CLOSING
 
 
-def _part(part: PartEntry, calls: dict[str, Call]) -> Iterator[str]:
+def _part(part: PartEntry, calls: dict[str, Call], offsets: dict[str, int]) -> Iterator[str]:
     yield f"/* {part.name}, {part.engine}: {_wrapped(part.ops)} */\n"
     if part.prepare_symbol is not None:
-        yield from _function(part.prepare_symbol, part.prepare_arguments, calls)
-    yield from _function(part.symbol, part.arguments, calls)
+        yield from _function(part.prepare_symbol, part.prepare_arguments, calls, offsets)
+    yield from _function(part.symbol, part.arguments, calls, offsets)
     yield "\n"
 
 
 def _function(
-    symbol: str, arguments: tuple[PartArgument, ...], calls: dict[str, Call]
+    symbol: str,
+    arguments: tuple[PartArgument, ...],
+    calls: dict[str, Call],
+    offsets: dict[str, int],
 ) -> Iterator[str]:
     yield f"void {symbol}(void *const *slots);\n"
     slots = calls[symbol].slots
     for index, (argument, slot) in enumerate(zip(arguments, slots, strict=True)):
-        yield f"/*   slots[{index}]: {_describe(argument, slot)} */\n"
-    yield f"enum {{ {symbol}_slots = {len(arguments)} }};\n"
+        yield f"/*   slots[{index}]: {_describe(argument, slot, offsets)} */\n"
+    yield f"#define {symbol}_slots {len(arguments)}\n"
+    for index, argument in enumerate(arguments):
+        yield f"#define {symbol}_bytes_{index} UINT64_C({_bytes(argument)})\n"
 
 
-def _describe(argument: PartArgument, slot: Slot) -> str:
+def _describe(argument: PartArgument, slot: Slot, offsets: dict[str, int]) -> str:
     shape = ", ".join(map(str, argument.shape))
     if argument.role in ("workspace", "scratch"):
         return f"{argument.role}, {shape} bytes"
-    return f"{argument.role} {slot.value}, {argument.dtype}[{shape}]"
+    where = f", byte {offsets[slot.value]} of the weights" if slot.value in offsets else ""
+    return f"{argument.role} {slot.value}, {argument.dtype}[{shape}]{where}"
+
+
+def _bytes(argument: PartArgument) -> int:
+    return prod(argument.shape) * getattr(torch, argument.dtype).itemsize
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _wrapped(ops: tuple[str, ...]) -> str:

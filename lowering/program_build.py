@@ -148,6 +148,8 @@ class _Builder:
         unit = self._compile(graph, inputs, [node for _, node in bases])
         self._add_unit(graph, inputs, bases, unit)
         for tensor, node in views:
+            if tensor.requires_grad and not self._bases[_storage(tensor)][1].requires_grad:
+                self._refuse_gradient(node, graph.place)
             self._add_view(tensor, describe_output(node), node.name)
 
     def _forget(self, tensor: torch.Tensor, place: Place) -> None:
@@ -212,6 +214,9 @@ class _Builder:
         number = sum(unit.kind != "backward" for unit in self.units.values())
         if not bases and not compiled.written:
             return
+        for index, (tensor, node) in enumerate(bases):
+            if tensor.requires_grad and index not in compiled.tangents:
+                self._refuse_gradient(node, graph.place)
         name = self.names.new(f"{'forward' if graph.origin == 'graph' else 'between'}_{number}")
         plan = compiled.forward.plan
         own = [inputs[index] for index in compiled.takes]
@@ -241,6 +246,17 @@ class _Builder:
         self.compiled[name] = compiled
         self.graphs[name] = compiled.forward
         self.steps.append(Run(name))
+
+    def _refuse_gradient(self, node: fx.Node, otherwise: Place) -> None:
+        """The value got a gradient by other means than the calls that were seen."""
+        place = place_of(node)
+        place = place if place.location else otherwise
+        raise CaptureError(
+            "the gradient of this value is defined by Python that Dynamo does not compile (by a "
+            "torch.autograd.Function, say)",
+            place.location,
+            place.line,
+        )
 
     def _add_view(self, tensor: torch.Tensor, label: str, wanted: str) -> str:
         base_name, base = self._bases[_storage(tensor)]

@@ -117,21 +117,18 @@ def record_run(model: Callable, arguments: Sequence[Any], keywords: Mapping[str,
     """Call the model. Raises what the call raises."""
     recorder = _Recorder()
     context = torch._dynamo.optimize(
-        recorder.backend, guard_filter_fn=recorder.look_at_guards, recompile_limit=1 << 20
+        recorder.backend,
+        guard_filter_fn=recorder.look_at_guards,
+        recompile_limit=1 << 20,
+        isolate_recompiles=True,  # what others compile of the model stays as it is
     )
     context.callback = _without_modes(context.callback)
     static = config.patch(
         {**STATIC, "capture_scalar_outputs": True, "accumulated_recompile_limit": 1 << 20}
     )
-    torch._dynamo.reset()  # what was compiled before would run without being seen
-    try:
-        with static, record_graph_breaks() as breaks, recorder:
-            recorder.found.result = context(model)(*arguments, **keywords)
-    finally:
-        torch._dynamo.reset()
-    recorder.found.breaks = tuple(breaks)
-    recorder.settle()
-    return recorder.found
+    with static, record_graph_breaks() as breaks, recorder:
+        result = context(model)(*arguments, **keywords)
+    return recorder.finish(result, tuple(breaks))
 
 
 class _Watch:
@@ -211,7 +208,15 @@ class _Recorder(TorchFunctionMode):
                     self._guarded.append(entry.value)
         return [True] * len(entries)
 
-    def settle(self) -> None:
+    def finish(self, result: Any, breaks: tuple[GraphBreak, ...]) -> Recording:
+        """Dynamo keeps this object for as long as the model's code, so it must let go of all."""
+        self._settle()
+        found, self.found = self.found, Recording()
+        found.result, found.breaks = result, breaks
+        self._guarded.clear()
+        return found
+
+    def _settle(self) -> None:
         """Numbers decide if a later graph was made for them, or a later call took them."""
         taken = list(self._guarded)
         for event in self.found.events:
@@ -221,23 +226,43 @@ class _Recorder(TorchFunctionMode):
         floats = {id(number) for number in taken if type(number) is float}
         integers = {number for number in taken if type(number) is int}
         makers = {
-            id(output): place_of(node)
+            id(output): place_of(_number_node(node))
             for event in self.found.events
             if isinstance(event, GraphEvent)
             for output, node in zip(event.outputs, event.graph_module.graph.output_node().args[0])
             if isinstance(node, fx.Node)
         }
-        for position, event in enumerate(self.found.events):
-            if not isinstance(event, ReadEvent):
-                continue
-            number = event.number
-            decides = event.decides or id(number) in floats
-            decides = decides or (type(number) is int and number in integers)
-            # compiled frames jump about between their lines
-            place = makers.get(id(event.tensor), event.place)
-            self.found.events[position] = ReadEvent(event.tensor, number, place, decides)
-            if not decides:
-                self.found.left.append(PythonBetween(place.location, place.line, *_UNCHECKED))
+        deciding = {
+            id(event.tensor)
+            for event in self.found.events
+            if isinstance(event, ReadEvent)
+            and (
+                event.decides
+                or id(event.number) in floats
+                or (type(event.number) is int and event.number in integers)
+            )
+        }
+        events, seen = self.found.events, set()
+        self.found.events = []
+        for event in events:
+            if isinstance(event, ReadEvent):
+                if id(event.tensor) in seen:
+                    continue
+                seen.add(id(event.tensor))
+                # compiled frames jump about between their lines
+                place = makers.get(id(event.tensor), event.place)
+                decides = id(event.tensor) in deciding
+                event = ReadEvent(event.tensor, event.number, place, decides)
+                if not decides:
+                    self.found.left.append(PythonBetween(place.location, place.line, *_UNCHECKED))
+            self.found.events.append(event)
+
+
+def _number_node(node: fx.Node) -> fx.Node:
+    """Where a number that a graph returns as a tensor was read."""
+    if node.target is torch.scalar_tensor and isinstance(node.args[0], fx.Node):
+        return node.args[0]
+    return node
 
 
 _UNCHECKED = (

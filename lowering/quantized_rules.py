@@ -73,8 +73,7 @@ def _quantize_channels(_, input, scales, zero_points, axis, quant_min, quant_max
     inverse = integers.along(torch.ops.aten.reciprocal(scales), input, axis)
     points = integers.along(integers.cast(zero_points, torch.float32), input, axis)
     rounded = torch.ops.aten.round(input * inverse) + points - shift
-    clamped = torch.ops.aten.clamp(rounded, quant_min - shift, quant_max - shift)
-    return Integers(integers.cast(clamped, torch.int8), dtype)
+    return integers.stored(rounded, quant_min, quant_max, dtype)
 
 
 def _convolution(

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 from torch import Tensor
+from torch.fx.experimental.proxy_tensor import decompose
 
 from mlir_npu.lowering.decomposition_table import aten, per_channel
 
@@ -87,8 +88,15 @@ def quantize(
     x: Tensor, scale: float, zero: int, low: int, high: int, dtype: torch.dtype
 ) -> Integers:
     shift = SHIFTS[dtype]
-    rounded = aten.round(x * (1.0 / scale)) + (zero - shift)
-    return Integers(cast(aten.clamp(rounded, low - shift, high - shift), torch.int8), dtype)
+    return stored(aten.round(x * (1.0 / scale)) + (zero - shift), low, high, dtype)
+
+
+def stored(rounded: Tensor, low: int, high: int, dtype: torch.dtype) -> Integers:
+    """Whole numbers as int8, clamped. NaN becomes the lowest: it is not kept, as elsewhere."""
+    shift = SHIFTS[dtype]
+    with decompose({}):
+        clamped = aten.clamp(rounded, low - shift, high - shift)
+    return Integers(cast(clamped, torch.int8), dtype)
 
 
 def along(values: Tensor, like: Tensor, axis: int) -> Tensor:

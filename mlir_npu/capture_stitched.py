@@ -117,6 +117,7 @@ def _code(part: Part, call: Callable) -> PartCode | None:
         return None
 
 
+_EMPTY = "Call to `torch._dynamo.graph_break()`"
 _LEFT_OUT = "PyTorch calls in it are compiled; nothing else that it does is repeated"
 
 
@@ -127,7 +128,7 @@ def _python_between(recording: Recording, changed: Sequence[str]) -> tuple[Pytho
     }
     for one in recording.breaks:
         reason = one.reason.split("\n")[0]
-        if one.location not in checked:
+        if one.location not in checked and not reason.startswith(_EMPTY):
             found.append(PythonBetween(one.location, one.line, reason, _LEFT_OUT))
     found += [
         PythonBetween(None, None, f"the call changes {name}", "a program does not repeat it")

@@ -61,7 +61,11 @@ class ExportError(RuntimeError):
 
     @classmethod
     def of_calls(cls, calls: Sequence[tuple[str, str | None, str]]) -> ExportError:
-        lines = [f"  {op} ({where or 'no source line'}): {why}" for op, where, why in calls]
+        lines = [
+            f"  {op} ({where or 'no source line'}): "
+            + why.removeprefix(f"{op} at {where} ").removeprefix(f"{op} ").removeprefix(f"{op}: ")
+            for op, where, why in calls
+        ]
         count = "1 call has" if len(calls) == 1 else f"{len(calls)} calls have"
         return cls(
             f"{count} no machine code to export; write them with other operators, take them out "

@@ -62,6 +62,7 @@ def _converter(op: ir.Operation):
         "conv2d": _conv,
         "grouped_conv2d": _grouped_conv,
         "matmul": _matmul,
+        "batch_matmul": _batch_matmul,
         "pointwise_conv2d": _pointwise_conv,
         "winograd_conv2d": expand_winograd,
     }
@@ -109,6 +110,12 @@ def _without(value: ir.Value, dim: int, op: ir.Operation) -> ir.Value:
 
 def _matmul(op: ir.Operation) -> None:
     compute.MatmulOp(*op.operands)
+
+
+def _batch_matmul(op: ir.Operation) -> None:
+    """Column blocks are a dimension of their own, in front of the depth."""
+    lhs, rhs, accumulator = op.operands
+    compute.BatchMatmulOp(lhs, permuted_view(rhs, (0, 2, 1, 3)), accumulator)
 
 
 def _pointwise_conv(op: ir.Operation) -> None:

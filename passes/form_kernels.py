@@ -5,9 +5,9 @@ elementwise generic that ends it, if nothing else uses what lies between; beside
 transposes of its operands and of its result, which become a part of the moves of tiles. Where sram
 is a cache and many kernels read the same transposed operand, the transpose is a kernel of its own.
 `npu.kernel` says its kind: conv2d, grouped_conv2d, depthwise_conv2d, pointwise_conv2d,
-winograd_conv2d, matmul, pool2d, reduce, eltwise, or copy for what only moves elements. Arguments
-and results are tensors; scalars are made inside. What remains is calls, reshapes that move nothing,
-and dense constants.
+winograd_conv2d, matmul, batch_matmul, pool2d, reduce, eltwise, or copy for what only moves
+elements. Arguments and results are tensors; scalars are made inside. What remains is calls,
+reshapes that move nothing, and dense constants.
 
 Before:
     %p = tensor.pad %x low[0, 1, 1, 0] high[0, 1, 1, 0] {%zero}

@@ -2,10 +2,11 @@
 
 Channels-last convolutions, grouped convolutions and matrix products become generics over blocks of
 output channels (`npu.op` names them); their weights are transposed to match, once, from whatever
-order they are in. Elementwise generics that follow take on the blocked shape, and per-channel
-operands with them. Blocked and plain results are views of each other. The block size comes from the
-target's vector registers. Where sram is a cache, a matrix product with one row becomes sums over
-the rows of its weights as they are stored.
+order they are in. Of batches of products both sides are data and stay in their order. Elementwise
+generics that follow take on the blocked shape, and per-channel operands with them. Blocked and
+plain results are views of each other. The block size comes from the target's vector registers.
+Where sram is a cache, a matrix product with one row becomes sums over the rows of its weights as
+they are stored.
 
 Before:
     %w = linalg.transpose ins(%p : 32x8x3x3) permutation = [2, 3, 1, 0]

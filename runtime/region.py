@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from torch._C._dynamo.guards import _empty_strided_cpu as empty_strided
 from mlir_npu.runtime.arena import ALIGNMENT, POOL, align
 from mlir_npu.runtime.kernel import Kernel, SlotBlock
 from mlir_npu.runtime.prepared import Prepared, PreparedCache
+from mlir_npu.runtime.results import LARGE, RESULTS
 from mlir_npu.runtime.signature import FunctionSignature, Signature, SignatureError
 from mlir_npu.runtime.tensor_spec import TensorSpec
 from mlir_npu.runtime.tuning import Tuning
@@ -102,7 +104,13 @@ class CompiledRegion:
         self._zeros = tuple(parameter_positions.index(i) for i in interface.zeros)
         self._prepared_slots = (*(given[i] for i in parameter_positions), *main.slots("prepared"))
         self._results = tuple(
-            (slot, spec.shape, spec.strides if spec.is_dense else spec.dense, spec.dtype)
+            (
+                slot,
+                spec.shape,
+                spec.strides if spec.is_dense else spec.dense,
+                spec.dtype,
+                math.prod(spec.shape) * spec.dtype.itemsize,
+            )
             for slot, spec in zip(main.slots("output"), interface.results, strict=True)
         )
         in_order = tuple(Output("result", i) for i in range(len(interface.results)))
@@ -159,8 +167,11 @@ class CompiledRegion:
                 held = [tensor] if held is None else [*held, tensor]
             values[slot] = tensor.data_ptr()
         results = []
-        for slot, shape, strides, dtype in self._results:
-            result = empty_strided(shape, strides, dtype)
+        for slot, shape, strides, dtype, size in self._results:
+            if size < LARGE:
+                result = empty_strided(shape, strides, dtype)
+            else:
+                result = RESULTS.take(size, shape, strides, dtype)
             values[slot] = result.data_ptr()
             results.append(result)
         self._run(self._kernel, block, self._memory)

@@ -16,7 +16,8 @@ from mlir_npu.passes.analysis.footprint import Access, KernelShape
 from mlir_npu.passes.analysis.permutation import permuted
 from mlir_npu.passes.analysis.tile_grid import dim_extents, elements
 
-PARALLEL_WORK = 50_000
+# Below this much work a second thread costs more than it does (measured on single layers).
+PARALLEL_WORK = 150_000
 TILE_OVERHEAD_CYCLES = 200
 CACHE_SHARE = 0.75
 TRANSPOSED_SHARE = 0.25  # dram's side of a transpose needs room too, in lines far apart

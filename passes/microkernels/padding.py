@@ -15,7 +15,6 @@ from mlir_npu.passes.microkernels.buffers import DYNAMIC_SIZE, extent_along
 from mlir_npu.passes.microkernels.emit import Offset, offset_of
 
 IMAGES, ROWS, COLUMNS, CHANNELS = range(4)
-_NEUTRAL = {"max": float("-inf"), "sum": 0.0}
 
 
 def padding_of(compute: ir.Operation) -> ir.Operation | None:
@@ -110,5 +109,10 @@ def _may_write(op: ir.Operation, tile: ir.Value) -> bool:
 
 
 def _neutral(compute: ir.Operation) -> float:
-    kind = compute.attributes["kind"] if "kind" in compute.attributes else None
-    return _NEUTRAL["sum" if kind is None else ir.StringAttr(kind).value]
+    """What changes no sum, or no maximum."""
+    if "kind" not in compute.attributes or ir.StringAttr(compute.attributes["kind"]).value == "sum":
+        return 0
+    element = ir.MemRefType(compute.operands[0].type).element_type
+    if isinstance(element, ir.IntegerType):
+        return -(1 << element.width - 1)
+    return float("-inf")

@@ -65,6 +65,29 @@ PACKINGS = {
         "n y x g ko ki",
     ),
     "linalg.matmul": Packing("matmul", 1, (1, 0, 2), "m no ni", "c", "m c", "no c ni", "m no ni"),
+    # The right side is data like the left one: to put it in order would take as long as to read it.
+    "linalg.batch_matmul": Packing(
+        "batch_matmul",
+        2,
+        (0, 1, 2, 3),
+        "p m no ni",
+        "c",
+        "p m c",
+        "p c no ni",
+        "p m no ni",
+    ),
+}
+PLAIN_MAPS = {
+    "linalg.matmul": (
+        "(d0, d1, d2) -> (d0, d2)",
+        "(d0, d1, d2) -> (d2, d1)",
+        "(d0, d1, d2) -> (d0, d1)",
+    ),
+    "linalg.batch_matmul": (
+        "(d0, d1, d2, d3) -> (d0, d1, d3)",
+        "(d0, d1, d2, d3) -> (d0, d3, d2)",
+        "(d0, d1, d2, d3) -> (d0, d1, d2)",
+    ),
 }
 
 
@@ -88,11 +111,10 @@ def pack(op: ir.Operation, choose_block: Callable[[int], int]) -> None:
 
 def has_plain_maps(op: ir.Operation) -> bool:
     """Whether a matrix product is the plain one; it may carry maps that transpose or broadcast."""
-    if op.name != "linalg.matmul" or "indexing_maps" not in op.attributes:
+    if op.name not in PLAIN_MAPS or "indexing_maps" not in op.attributes:
         return True
-    plain = ["(d0, d1, d2) -> (d0, d2)", "(d0, d1, d2) -> (d2, d1)", "(d0, d1, d2) -> (d0, d1)"]
-    maps = [str(ir.AffineMapAttr(a).value) for a in ir.ArrayAttr(op.attributes["indexing_maps"])]
-    return maps == plain
+    maps = (str(ir.AffineMapAttr(a).value) for a in ir.ArrayAttr(op.attributes["indexing_maps"]))
+    return tuple(maps) == PLAIN_MAPS[op.name]
 
 
 def _build(

@@ -95,6 +95,45 @@ def test_every_bit_is_that_of_the_integer_semantics(name, target):
     assert explanation.integer_macs == explanation.macs
 
 
+@pytest.mark.parametrize("memory", [torch.contiguous_format, torch.channels_last])
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8])
+@pytest.mark.parametrize("window", [1, 3])
+def test_regions_take_and_give_integers(window, dtype, memory):
+    weights = Weights(24, 16, window, window)
+
+    def function(x):
+        x = dequantise(x, 0.031, 17)
+        out = functional.conv2d(x, weights(), weights.bias, padding=window // 2)
+        return quantise(out, 0.07, 60, dtype)
+
+    x = torch.randint(0, 128, (2, 16, 10, 10)).to(dtype, memory_format=memory)
+    with torch.no_grad():
+        explanation = mlir_npu.explain(function, x, options={"strict": True})
+        exact = reference(function, x)
+    assert torch.equal(explanation.result, exact)
+    assert explanation.integer_macs == explanation.macs
+
+
+@pytest.mark.parametrize("between", [torch.sin, torch.relu])
+def test_batches_of_any_size_and_integers_between_parts(between):
+    weights = Weights(16, 8, 3, 3)
+
+    def function(x):
+        x = through(x, 0.031, 122)
+        y = functional.conv2d(x, weights(), weights.bias, padding=1)
+        y = between(through(y, 0.05, 0))
+        return quantise(functional.max_pool2d(y, 3, 2, 1), 0.02, 100)
+
+    torch._dynamo.reset()
+    compiled = torch.compile(
+        function, backend="mlir_npu", dynamic=True, options={"min_region_macs": 0}
+    )
+    with torch.no_grad():
+        for count in (3, 5, 2):
+            x = torch.randn(count, 8, 12, 14)
+            assert torch.equal(compiled(x), reference(function, x))
+
+
 def test_a_residual_block_stays_integers_between_its_convolutions():
     class Block(torch.nn.Module):
         def __init__(self):

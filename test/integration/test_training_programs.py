@@ -235,6 +235,26 @@ def test_branches_are_checked_and_prints_reported():
     assert printed[0].location == f"{__file__}:{line_of(printed[0].line)}"
 
 
+def test_a_number_that_a_later_graph_was_made_for():
+    conv = nn.Conv2d(3, 4, 3)
+
+    def model(x):
+        y = conv(x)
+        n = y.max().item()
+        print(n)
+        return y / n
+
+    x = image(grad=False)
+    compiled = torch.compile(model, backend="eager")
+    compiled(x)
+    program = mlir_npu.capture(model, x, train=True)
+    torch.testing.assert_close(program(x), model(x), rtol=1e-4, atol=1e-5)
+    with pytest.raises(MismatchError, match=r"\(n = y.max\(\).item\(\)\): the value is"):
+        program(x * 2)
+    with torch.compiler.set_stance("fail_on_recompile"):
+        compiled(x)  # capturing throws away nothing that others compiled
+
+
 def test_numpy_in_between_is_an_error_that_names_the_line():
     @torch.compiler.disable
     def through_numpy(x):
@@ -263,6 +283,36 @@ def test_sizes_that_depend_on_data_are_an_error_that_names_the_line():
         mlir_npu.capture(model, image(), train=True)
     assert "depends on the contents" in caught.value.reason
     assert caught.value.line == "return y[y > 0]"
+
+
+class Tripled(torch.autograd.Function):
+    """With a gradient that its forward does not tell."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 3
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 7
+
+
+def test_gradients_that_python_defines():
+    class Compiled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = nn.Conv2d(3, 4, 3)
+
+        def forward(self, x):
+            y = self.conv(x)
+            torch._dynamo.graph_break()
+            return Tripled.apply(y)
+
+    check_program(Compiled(), image())
+    conv, uncompiled = nn.Conv2d(3, 4, 3), torch.compiler.disable(Tripled.apply)
+    with pytest.raises(CaptureError, match="defined by Python") as caught:
+        mlir_npu.capture(lambda x: uncompiled(conv(x)).sin(), image(), train=True)
+    assert caught.value.line == "return x * 3"
 
 
 class Eager(nn.Module):

@@ -50,9 +50,9 @@ def build(path: Path, *flags: str) -> tuple[Path, Path]:
     objects = [program / part["object"] for part in plan["parts"]]
     runtime = program / plan["files"]["runtime_source"]
     runner, library = program / "runner", program / "program.so"
-    compile_c(
-        "-shared", "-fPIC", "-O2", *flags, *objects, runtime, "-o", library, "-lm", "-pthread"
-    )
+    # every symbol is found, and no code has to be changed when it is loaded
+    link = ("-shared", "-fPIC", "-Wl,-z,defs", "-Wl,-z,text", "-o", library, "-lm", "-pthread")
+    compile_c("-O2", *flags, *objects, runtime, *link)
     sources = (HERE / "runner.c", HERE / "json.c", runtime)
     link = ("-I", program, "-o", runner, "-ldl", "-pthread")
     compile_c(*WARNINGS, "-O1", *sources, *link)

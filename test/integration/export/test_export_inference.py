@@ -116,7 +116,8 @@ def test_views_are_steps(tmp_path: Path) -> None:
     assert part["byte_offset"] == 4 * 4
     assert turned["strides"] == [12, 1, 4]
     assert again["name"] == whole["name"]
-    assert [step["op"] for step in plan["units"][0]["steps"]] == ["call", "view", "view"]
+    steps = [*plan["units"][0]["steps"], *plan["forward"]]
+    assert [step["op"] for step in steps] == ["call", "run", "view", "view"]
 
 
 def test_small_convolutions_of_host_parts_are_compiled(tmp_path: Path) -> None:
@@ -157,6 +158,32 @@ def test_weights_are_those_of_now(tmp_path: Path) -> None:
     path = program.export(tmp_path)
     (actual,) = results(path, run(path, {"x": image}))
     torch.testing.assert_close(actual, model(image).detach(), rtol=1e-4, atol=1e-5)
+
+
+def test_graph_breaks_and_numbers_that_python_decided_upon(tmp_path: Path) -> None:
+    """A check refuses inputs for which the model would go another way."""
+
+    class Branch(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b = nn.Conv2d(3, 4, 3), nn.Conv2d(4, 4, 3)
+
+        def forward(self, x):
+            y = torch.sin(self.a(x))
+            if x.sum().item() > 0:
+                return self.b(y)
+            return y
+
+    model, image = Branch().eval(), torch.rand(1, 3, 9, 9)
+    path = mlir_npu.capture(model, image).export(tmp_path)
+    plan = read_plan(path)
+    (taken,) = (step for step in plan["forward"] if step["op"] == "check")
+    assert taken["location"].startswith(__file__)
+    given = {plan["inputs"][0]["value"]: image}
+    (actual,) = results(path, run(path, given))
+    torch.testing.assert_close(actual, model(image).detach(), rtol=1e-4, atol=1e-5)
+    with pytest.raises(AssertionError, match="another value of"):
+        run(path, {name: -tensor for name, tensor in given.items()})
 
 
 def test_header_is_c_and_lists_every_function(tmp_path: Path) -> None:

@@ -177,6 +177,18 @@ def test_calls_without_machine_code_can_be_steps(tmp_path: Path) -> None:
     assert plan["parts"][-1]["ops"] == ["aten.cos.default"]  # what is around it is compiled
 
 
+def test_random_numbers_can_be_steps(tmp_path: Path) -> None:
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Dropout(0.5), nn.Conv2d(8, 8, 3)).train()
+    program = mlir_npu.capture(model, torch.randn(1, 3, 9, 9), train=True)
+    path = program.export(tmp_path, host_calls=True)
+    plan = json.loads(path.read_text())
+    jsonschema.Draft202012Validator(SCHEMA).validate(plan)
+    check_references(plan, tmp_path)
+    steps = [s for unit in plan["units"] for s in unit["steps"] if s["op"] == "host"]
+    ops = [call["op"] for step in steps for call in step["calls"] if call["op"] != "getitem"]
+    assert ops == ["aten.native_dropout.default", "aten.native_dropout_backward.default"]
+
+
 def test_writes_to_buffers_are_an_error_that_says_what_to_do(tmp_path: Path) -> None:
     program = mlir_npu.capture(nn.BatchNorm2d(3).train(), torch.randn(2, 3, 12, 12))
     with pytest.raises(ExportError, match="writes to its inputs or buffers.*train=True"):

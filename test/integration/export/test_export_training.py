@@ -164,10 +164,9 @@ def test_a_classifier_with_its_loss(tmp_path: Path) -> None:
 
         def forward(self, x, wanted):
             scores = self.head(self.features(x).mean((2, 3)))
-            return -(scores.log_softmax(1) * wanted).sum(1).mean()
+            return nn.functional.cross_entropy(scores, wanted)
 
-    wanted = nn.functional.one_hot(torch.tensor([0, 3, 4]), 5).float()
-    check(Classifier(), torch.randn(3, 1, 12, 12), wanted, folder=tmp_path)
+    check(Classifier(), torch.randn(3, 1, 12, 12), torch.tensor([0, 3, 4]), folder=tmp_path)
 
 
 def test_random_numbers_are_an_error(tmp_path: Path) -> None:

@@ -35,6 +35,24 @@ func.func private @conv(%x: memref<1x5x6x4xf32, #sram>, %w: memref<2x3x2x4x8xf32
   return
 }
 
+// Column blocks are a dimension in front of the depth.
+// CHECK-LABEL: func.func private @batch
+// CHECK: %[[BLOCKS:.*]] = memref.transpose %arg1 (d0, d1, d2, d3) -> (d0, d2, d1, d3) : {{.*}} to memref<2x3x4x5xf32, strided<[60, 5, 15, 1]>, #npu.space<"sram">>
+// CHECK: "npu.batch_matmul"(%arg0, %[[BLOCKS]], %arg2)
+func.func private @batch(%x: memref<2x8x4xf32, #sram>, %y: memref<2x4x3x5xf32, #sram>, %a: memref<2x8x3x5xf32, #acc>)
+    attributes {npu.kernel = "batch_matmul"} {
+  linalg.generic {indexing_maps = [affine_map<(p, m, no, ni, c) -> (p, m, c)>, affine_map<(p, m, no, ni, c) -> (p, c, no, ni)>, affine_map<(p, m, no, ni, c) -> (p, m, no, ni)>],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+      ins(%x, %y : memref<2x8x4xf32, #sram>, memref<2x4x3x5xf32, #sram>) outs(%a : memref<2x8x3x5xf32, #acc>)
+      attrs = {npu.op = "batch_matmul"} {
+  ^bb0(%0: f32, %1: f32, %2: f32):
+    %3 = arith.mulf %0, %1 : f32
+    %4 = arith.addf %2, %3 : f32
+    linalg.yield %4 : f32
+  }
+  return
+}
+
 // One image of a tile: rows of positions are the column blocks of a product.
 // CHECK-LABEL: func.func private @pointwise
 // CHECK: %[[PLANES:.*]] = memref.collapse_shape %arg1 {{.*}} : memref<1x4x3x5xf32, #npu.space<"sram">> into memref<4x3x5xf32, #npu.space<"sram">>

@@ -123,3 +123,18 @@ func.func @packed_rows(%x: tensor<1x64xf32>, %y: tensor<1x256xf32>, %w: tensor<8
   %c = linalg.matmul ins(%y, %tt : tensor<1x256xf32>, tensor<256x8xf32>) outs(%i : tensor<1x8xf32>) -> tensor<1x8xf32>
   return %a, %b, %c : tensor<1x8xf32>, tensor<1x8xf32>, tensor<1x8xf32>
 }
+
+// -----
+
+// CHECK-DAG: #[[LHS:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d4)>
+// CHECK-DAG: #[[RHS:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d4, d2, d3)>
+// CHECK-LABEL: func.func @batch
+// CHECK: %[[Y:.*]] = tensor.expand_shape %arg1 {{.*}} : tensor<2x6x32xf32> into tensor<2x6x{{[0-9]+}}x{{[0-9]+}}xf32>
+// CHECK: linalg.generic {indexing_maps = [#[[LHS]], #[[RHS]], {{.*}}]{{.*}}} ins(%arg0, %[[Y]] : {{.*}}npu.op = "batch_matmul"
+func.func @batch(%x: tensor<2x4x6xf32>, %y: tensor<2x6x32xf32>) -> tensor<2x4x32xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x4x32xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x4x32xf32>) -> tensor<2x4x32xf32>
+  %m = linalg.batch_matmul ins(%x, %y : tensor<2x4x6xf32>, tensor<2x6x32xf32>) outs(%f : tensor<2x4x32xf32>) -> tensor<2x4x32xf32>
+  return %m : tensor<2x4x32xf32>
+}

@@ -111,6 +111,17 @@ def test_what_is_not_one_graph_is_a_program_of_several(model, line):
     assert bool(told) is (model is prints), "what is checked is not left out"
 
 
+def test_results_that_share_memory_still_do():
+    def model(x):
+        y = CONV(x)
+        return y, y[0], y.flatten(1)
+
+    program = mlir_npu.capture(model, X)
+    y, first, flat = program(X)
+    y.fill_(7)
+    assert (first == 7).all() and (flat == 7).all()
+
+
 CALLED = []
 
 

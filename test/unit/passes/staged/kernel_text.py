@@ -371,6 +371,31 @@ def matmul(m: int, c: int, blocks: int, block: int, *, schedule: str = "") -> Ke
     return Kernel(module("matmul", body, inputs, out, schedule), inputs, out, reference)
 
 
+def batch_matmul(p: int, m: int, c: int, blocks: int, block: int, *, schedule: str = "") -> Kernel:
+    """lhs (p, m, c) times rhs (p, c, no, ni), with the epilogue of conv2d."""
+    out, dims = (p, m, blocks, block), "p, m, no, ni, c"
+    lhs, rhs = (p, m, c), (p, c, blocks, block)
+    body = f"""%e = tensor.empty() : {tensor(out)}
+  %f = linalg.fill ins(%zero : f32) outs(%e : {tensor(out)}) -> {tensor(out)}
+  %conv = linalg.generic {{indexing_maps = [affine_map<({dims}) -> (p, m, c)>,
+      affine_map<({dims}) -> (p, c, no, ni)>, affine_map<({dims}) -> (p, m, no, ni)>],
+    iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}}
+    ins(%arg0, %arg1 : {tensor(lhs)}, {tensor(rhs)})
+    outs(%f : {tensor(out)}) attrs = {{npu.op = "batch_matmul"}} {{
+  ^bb0(%a: f32, %b: f32, %acc: f32):
+    %p = arith.mulf %a, %b : f32
+    %s = arith.addf %acc, %p : f32
+    linalg.yield %s : f32
+  }} -> {tensor(out)}
+  {_epilogue(out, (blocks, block))}"""
+    inputs = (lhs, rhs, (blocks, block), (blocks, block), out)
+
+    def reference(x, w, *operands):
+        return _finish(np.einsum("pmc,pcki->pmki", x, w), *operands)
+
+    return Kernel(module("batch_matmul", body, inputs, out, schedule), inputs, out, reference)
+
+
 def mean(image: Sequence[int], *, schedule: str = "") -> Kernel:
     """Mean over space: a sum of (n, y, x, c) over y and x, then a division."""
     n, h, w, c = image
