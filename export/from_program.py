@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils import _pytree as pytree
 
-from mlir_npu.errors import ExportError
 from mlir_npu.export.plan import ProgramInput, ProgramOutput, Result
 from mlir_npu.export.program import Exportable
 from mlir_npu.lowering.program_plan import ProgramPlan, Run, Unit, Value
@@ -30,12 +29,8 @@ def exportable(
     tensors: Sequence[torch.Tensor],
     options: Options,
 ) -> Exportable:
-    """A program of one graph, or none. names, tensors: of the model. Raises ExportError."""
-    if executable is not None and executable.call is not executable.inner.call:
-        raise ExportError(
-            "the model writes to its inputs or buffers, or returns views of inputs or of each "
-            "other: return copies (clone), or capture it with train=True"
-        )
+    """A program of one graph, or none, that neither writes to what it is given nor returns views.
+    names, tensors: of the model."""
     given = {("input", t.index): _input(t) for t in inputs.tensors}
     given |= {("model", i): _model_tensor(*pair) for i, pair in enumerate(zip(names, tensors))}
     values = {value.name: value for value in given.values()}

@@ -22,14 +22,14 @@ _OPENING = """\
  *                      parameters have changed
  *   output             written, completely
  *   workspace          any {alignment}-byte aligned memory of this size; nothing in it lasts
- *   scratch            likewise, this size for each thread (mlir_npu_set_threads)
+ *   scratch            likewise, this size for each of {macro}_THREADS threads
  *
  * Functions keep no state, so different threads may call one with different memory. The objects
  * need the C library, libm, and mlir_npu_runtime.c. They run on {arch} CPUs with the instructions
  * that plan.json lists under "machine"; plan.json also says in which order to call what.
  */
-#ifndef {guard}
-#define {guard}
+#ifndef {macro}_H
+#define {macro}_H
 
 #include <stdint.h>
 
@@ -50,20 +50,21 @@ _CLOSING = """\
 
 def header(plan: Plan) -> str:
     """The text of a plan's header."""
-    guard = f"{plan.name.upper()}_H"
+    macro = plan.name.upper()
     text = _OPENING.format(
         name=plan.name,
         count=f"{_count(len(plan.parts), 'part')} of {_count(len(plan.units), 'unit')}",
         version=plan.producer["mlir_npu"],
         alignment=ALIGNMENT,
         arch=plan.machine["arch"],
-        guard=guard,
+        macro=macro,
     )
-    macro = plan.name.upper()
+    threads = plan.threads or "mlir_npu_max_threads()"
     text += (
         "/* Enough for every function, and bytes of the weights file. */\n"
         f"#define {macro}_WORKSPACE_BYTES {plan.workspace_bytes}\n"
         f"#define {macro}_SCRATCH_BYTES {plan.scratch_bytes} /* for each thread */\n"
+        f"#define {macro}_THREADS {threads}\n"
         f"#define {macro}_WEIGHTS_BYTES {plan.weights_bytes}\n\n"
     )
     calls = {

@@ -46,13 +46,13 @@ class PartCode:
 
 def compile_npu(part: Part, options: Options, parameters: Set[str], symbol: str) -> PartCode:
     """With the passes of regions. Raises RegionCompileError."""
-    from mlir_npu.lowering.decompositions import NPU_DECOMPOSITIONS
+    from mlir_npu.lowering.decompositions import REGION_DECOMPOSITIONS
     from mlir_npu.lowering.retrace import retrace
     from mlir_npu.passes.pipelines import npu_recipe
 
     with COMPILING:
         try:
-            retraced = retrace(part.graph_module, NPU_DECOMPOSITIONS)
+            retraced = retrace(part.graph_module, REGION_DECOMPOSITIONS)
         except RegionImportError as error:
             raise RegionCompileError(f"import: {error}") from error
         recipe = npu_recipe(options.schedule, options.winograd)

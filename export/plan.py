@@ -237,12 +237,13 @@ class Gradient:
 @dataclass(frozen=True)
 class Plan:
     """forward, backward: steps of the program, in order; the latter after the former, if gradients
-    are wanted."""
+    are wanted. threads: of every team, 0 if whoever runs the program decides."""
 
     name: str
     producer: Mapping[str, str]
     machine: Mapping[str, Any]
     files: Mapping[str, str]
+    threads: int
     workspace_bytes: int
     scratch_bytes: int
     weights_bytes: int

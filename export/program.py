@@ -77,6 +77,7 @@ def export_program(
         producer={"mlir_npu": __version__, "torch": torch.__version__},
         machine=_machine(program.options),
         files=files,
+        threads=program.options.num_threads or 0,
         workspace_bytes=max((s.workspace_bytes for s in signatures), default=0),
         scratch_bytes=max((s.scratch_bytes for s in signatures), default=0),
         weights_bytes=len(weights),

@@ -36,6 +36,10 @@ class TensorInput:
     def _type(self) -> str:
         return f"{str(self.dtype).removeprefix('torch.')}[{', '.join(map(str, self.shape))}]"
 
+    def stand_in(self) -> torch.Tensor:
+        """A tensor of its kind, all zeros."""
+        return torch.empty_strided(self.shape, self.strides, dtype=self.dtype).zero_()
+
     def admit(self, value: Any) -> torch.Tensor:
         """The tensor with the strides it was captured with, where strides say nothing. Raises
         MismatchError."""

@@ -115,14 +115,14 @@ def import_region(
 ) -> ImportedRegion:
     """The part in linalg on tensors, with its target and threads. Raises RegionCompileError."""
     from mlir_npu.dialect.bindings import ir
-    from mlir_npu.lowering.decompositions import NPU_DECOMPOSITIONS
+    from mlir_npu.lowering.decompositions import REGION_DECOMPOSITIONS
     from mlir_npu.lowering.importer import import_graph
 
     dump = dump or StageDump(options.dump_dir, part.name)
     dump.graph(part.graph_module)
     try:
         imported = import_graph(
-            part.graph_module, parameters=parameters, decompositions=NPU_DECOMPOSITIONS
+            part.graph_module, parameters=parameters, decompositions=REGION_DECOMPOSITIONS
         )
     except RegionImportError as error:
         raise _import_failure(part, error, dump) from error
@@ -155,13 +155,13 @@ def _compile_apart(
     part: Part, options: Options, parameters: Set[str], recipe: Recipe
 ) -> RegionCode:
     """Without MLIR in this process."""
-    from mlir_npu.lowering.decompositions import NPU_DECOMPOSITIONS
+    from mlir_npu.lowering.decompositions import REGION_DECOMPOSITIONS
     from mlir_npu.lowering.import_apart import ImportRequest
     from mlir_npu.lowering.retrace import retrace
 
     dump = StageDump(None, part.name)
     try:
-        retraced = retrace(part.graph_module, NPU_DECOMPOSITIONS)
+        retraced = retrace(part.graph_module, REGION_DECOMPOSITIONS)
         target = load_target(options.target)
         request = ImportRequest.of(retraced, frozenset(parameters), target, options.num_threads)
         (module,) = run_apart([("import_graph", (request,))])

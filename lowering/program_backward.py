@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ import torch
 
 from mlir_npu.errors import CaptureError
 from mlir_npu.lowering.program_plan import Gradient, Run, Sum, Unit, View, ViewGradient
-from mlir_npu.lowering.program_units import CompiledUnit, TensorType
+from mlir_npu.lowering.program_units import CompiledUnit, TensorType, part_calls
 from mlir_npu.runtime.tensor_spec import dense_strides, memory_order, nearest_order
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class _Backward:
         if not any(unit.backward for unit in builder.compiled.values()):
             results = []
         for result in results:
-            if builder.values[result].requires_grad:
+            if builder.values.table[result].requires_grad:
                 tangent = self._new(f"tangent_{result}", "tangent", self._type(result), result)
                 plan.tangents.append(tangent)
                 self._parts[result].append(tangent)
@@ -52,14 +53,14 @@ class _Backward:
                 self._through_view(step)
             elif isinstance(step, Run) and builder.compiled[step.unit].backward is not None:
                 self._through_unit(builder.units[step.unit], builder.compiled[step.unit])
-        for name, value in list(builder.values.items()):
+        for name, value in list(builder.values.table.items()):
             if value.requires_grad and value.kind in ("input", "parameter"):
                 total = self._total(name, self._type(name)) if self._parts[name] else None
                 plan.gradients.append(Gradient(name, total))
         return plan
 
     def _through_view(self, view: View) -> None:
-        values = self._builder.values
+        values = self._builder.values.table
         if not (values[view.output].requires_grad and values[view.base].requires_grad):
             return
         if not self._parts[view.output]:
@@ -83,7 +84,7 @@ class _Backward:
             self._total(output, type_)
             for output, type_ in zip(outputs, compiled.tangent_types, strict=True)
         ]
-        name = builder.names.new(f"backward_{unit.name.rpartition('_')[2]}")
+        name = builder.values.names.new(f"backward_{unit.name.rpartition('_')[2]}")
         taken = (*unit.saved, *totals)
         local: dict[object, str] = dict(zip(graph.plan.placeholders, taken, strict=True))
         inputs = dict(zip(compiled.takes, unit.inputs))
@@ -102,8 +103,6 @@ class _Backward:
         )
         if all(output is None or output in taken for output in outputs):
             return
-        from mlir_npu.lowering.program_build import part_calls
-
         builder.units[name] = Unit(
             name,
             "backward",
@@ -125,7 +124,7 @@ class _Backward:
         """The sum of what is known of the gradient of a value, laid out as its reader takes it."""
         parts = self._parts[value]
         if len(parts) == 1 and parts[0] not in self._from_caller:
-            if self._builder.values[parts[0]].strides == type_.strides:
+            if self._builder.values.table[parts[0]].strides == type_.strides:
                 return parts[0]
         name = self._new(f"grad_{value}", "gradient", type_, value)
         self._plan.steps.append(Sum(name, tuple(parts)))
@@ -134,7 +133,7 @@ class _Backward:
 
     def _type(self, name: str) -> TensorType:
         """Dense, as a gradient is even where its value repeats elements."""
-        value = self._builder.values[name]
+        value = self._builder.values.table[name]
         dtype = getattr(torch, value.dtype)
         if memory_order(value.shape, value.strides) is None:
             order = nearest_order(value.shape, value.strides)
@@ -142,5 +141,6 @@ class _Backward:
         return TensorType(value.shape, value.strides, dtype)
 
     def _new(self, wanted: str, kind: str, type_: TensorType, of: str) -> str:
-        label = f"gradient of {self._builder.values[of].label}"
-        return self._builder._new(wanted, kind, type_, label, of=of)
+        label = f"gradient of {self._builder.values.table[of].label}"
+        type_ = dataclasses.replace(type_, requires_grad=False)
+        return self._builder.values.new(wanted, kind, type_, label, of=of)

@@ -16,8 +16,9 @@ from torch import fx
 from torch.utils import _pytree as pytree
 
 from mlir_npu.errors import CaptureError
-from mlir_npu.lowering.program_record import CallEvent, GraphEvent, Place, place_of
+from mlir_npu.lowering.program_events import CallEvent, GraphEvent, Place, place_of
 
+_OF_NUMBERS = {torch.sym_int: torch.int64, torch.sym_float: torch.float64}
 _CHECKS = ("_check", "_check_is_size", "_assert_async", "_assert_scalar", "sym_constrain_range")
 
 
@@ -147,6 +148,10 @@ def _keep_numbers_as_tensors(module: fx.GraphModule) -> None:
             number.meta = {"stack_trace": node.meta.get("stack_trace")}
             node.replace_all_uses_with(number)
             graph.erase_node(node)
+        elif node.target in _OF_NUMBERS:
+            node.target, node.args = torch.Tensor.to, (node.args[0], _OF_NUMBERS[node.target])
+        elif node.target is torch.sym_not:
+            node.target = torch.logical_not
         elif node.target is torch.scalar_tensor and isinstance(node.args[0], fx.Node):
             node.target, node.args = torch.Tensor.to, (node.args[0], node.kwargs["dtype"])
             node.kwargs = {}

@@ -19,13 +19,23 @@ from typing import Any
 
 import torch
 from torch import fx
-from torch._dynamo import config, convert_frame
+from torch._dynamo import config
 from torch._dynamo.eval_frame import skip_code
 from torch.overrides import TorchFunctionMode, _pop_mode, _push_mode
 from torch.utils import _pytree as pytree
 
 from mlir_npu.graph_breaks import GraphBreak, record_graph_breaks
 from mlir_npu.lowering.capture import STATIC
+from mlir_npu.lowering.program_events import (
+    CallEvent,
+    Event,
+    GraphEvent,
+    Place,
+    PythonBetween,
+    ReadEvent,
+    place_of,
+)
+from mlir_npu.lowering.program_numbers import settle_numbers
 
 _TORCH = os.path.dirname(torch.__file__) + os.sep
 _OURS = os.path.dirname(__file__) + os.sep
@@ -38,71 +48,6 @@ _METADATA = {
     *("is_floating_point", "is_complex", "is_signed", "get_device", "is_same_size", "is_tensor"),
     *("result_type", "can_cast", "is_inference", "is_pinned", "is_shared", "__set__"),
 }
-
-
-@dataclass(frozen=True)
-class Place:
-    """location: "file:line" of the user's program; line: its text."""
-
-    location: str | None = None
-    line: str | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class GraphEvent:
-    """A graph of Dynamo was called. outputs: with tensors in the place of numbers that depend on
-    data; sources: where Dynamo found each input; grad: whether gradients were recorded; wanted: ids
-    of the inputs that required a gradient before; written: inputs that require one after, and were
-    changed in place."""
-
-    graph_module: fx.GraphModule
-    inputs: tuple[Any, ...]
-    outputs: tuple[Any, ...]
-    sources: tuple[str, ...]
-    grad: bool
-    wanted: frozenset[int]
-    written: tuple[torch.Tensor, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class CallEvent:
-    """A function of PyTorch was called between graphs. wanted, written: as of graphs."""
-
-    function: Callable
-    arguments: tuple
-    keywords: Mapping[str, Any]
-    result: Any
-    place: Place
-    grad: bool
-    wanted: frozenset[int]
-    written: tuple[torch.Tensor, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class ReadEvent:
-    """Python read the number that a tensor holds. decides: whether what came after may depend on
-    it."""
-
-    tensor: torch.Tensor
-    number: bool | int | float
-    place: Place
-    decides: bool
-
-
-@dataclass(frozen=True)
-class PythonBetween:
-    """Python that ran between graphs, and is no part of a program. effect: what that means."""
-
-    location: str | None
-    line: str | None
-    reason: str
-    effect: str
-
-    def __str__(self) -> str:
-        return f"{self.location or '?'}: {self.line or ''}\n    {self.reason}: {self.effect}"
-
-
-Event = GraphEvent | CallEvent | ReadEvent
 
 
 @dataclass
@@ -158,7 +103,12 @@ class _Recorder(TorchFunctionMode):
     def _call(self, function: Callable, arguments: tuple, keywords: Mapping) -> Any:
         grad, watch = torch.is_grad_enabled(), _Watch(pytree.tree_leaves((arguments, keywords)))
         result = function(*arguments, **keywords)
-        place, compiled = _place()
+        place, constants = _place()
+        for number in pytree.tree_leaves((arguments, keywords)):
+            if type(number) is float and number not in constants:
+                told = f"the number {number:g}, which Python computed, is part of the program"
+                left = PythonBetween(place.location, place.line, told, "it stays as it is")
+                self.found.left.append(left)
         event = CallEvent(
             function, arguments, keywords, result, place, grad, watch.wanted, watch.written()
         )
@@ -168,8 +118,7 @@ class _Recorder(TorchFunctionMode):
         elif name == "__setitem__" or (name.endswith("_") and not name.endswith("__")):
             self.found.events.append(event)
         elif name in _NUMBERS and isinstance(result, (bool, int, float)):
-            decides = isinstance(result, bool) or not compiled
-            self.found.events.append(ReadEvent(arguments[0], result, place, decides))
+            self.found.events.append(ReadEvent(arguments[0], result, place))
         elif name not in _METADATA:
             self.found.left.append(
                 PythonBetween(
@@ -204,108 +153,45 @@ class _Recorder(TorchFunctionMode):
         """Remember which numbers in variables a graph was made for."""
         for entry in entries:
             if entry.has_value and entry.guard_type in ("EQUALS_MATCH", "CONSTANT_MATCH"):
-                if entry.name.isidentifier() and isinstance(entry.value, (int, float)):
+                if type(entry.value) is float or (
+                    type(entry.value) is int and "._modules[" not in entry.name
+                ):
                     self._guarded.append(entry.value)
         return [True] * len(entries)
 
     def finish(self, result: Any, breaks: tuple[GraphBreak, ...]) -> Recording:
         """Dynamo keeps this object for as long as the model's code, so it must let go of all."""
-        self._settle()
         found, self.found = self.found, Recording()
+        found.events, told = settle_numbers(found.events, self._guarded)
+        found.left += told
         found.result, found.breaks = result, breaks
         self._guarded.clear()
         return found
-
-    def _settle(self) -> None:
-        """Numbers decide if a later graph was made for them, or a later call took them."""
-        taken = list(self._guarded)
-        for event in self.found.events:
-            if isinstance(event, CallEvent):
-                leaves = pytree.tree_leaves((event.arguments, dict(event.keywords)))
-                taken += [leaf for leaf in leaves if type(leaf) is float]
-        floats = {id(number) for number in taken if type(number) is float}
-        integers = {number for number in taken if type(number) is int}
-        makers = {
-            id(output): place_of(_number_node(node))
-            for event in self.found.events
-            if isinstance(event, GraphEvent)
-            for output, node in zip(event.outputs, event.graph_module.graph.output_node().args[0])
-            if isinstance(node, fx.Node)
-        }
-        deciding = {
-            id(event.tensor)
-            for event in self.found.events
-            if isinstance(event, ReadEvent)
-            and (
-                event.decides
-                or id(event.number) in floats
-                or (type(event.number) is int and event.number in integers)
-            )
-        }
-        events, seen = self.found.events, set()
-        self.found.events = []
-        for event in events:
-            if isinstance(event, ReadEvent):
-                if id(event.tensor) in seen:
-                    continue
-                seen.add(id(event.tensor))
-                # compiled frames jump about between their lines
-                place = makers.get(id(event.tensor), event.place)
-                decides = id(event.tensor) in deciding
-                event = ReadEvent(event.tensor, event.number, place, decides)
-                if not decides:
-                    self.found.left.append(PythonBetween(place.location, place.line, *_UNCHECKED))
-            self.found.events.append(event)
-
-
-def _number_node(node: fx.Node) -> fx.Node:
-    """Where a number that a graph returns as a tensor was read."""
-    if node.target is torch.scalar_tensor and isinstance(node.args[0], fx.Node):
-        return node.args[0]
-    return node
-
-
-_UNCHECKED = (
-    "a number goes to Python",
-    "no graph depends on it, so it is not checked, and what Python does with it is not repeated",
-)
 
 
 def _numbers_as_tensors(
     graph_module: fx.GraphModule, outputs: Sequence[Any]
 ) -> tuple[tuple, list[ReadEvent]]:
-    """Numbers that depend on data decide where they are booleans: Python jumps on those."""
+    """The outputs with tensors in the place of numbers that depend on data, and these numbers."""
     seen, reads = [], []
     for output, node in zip(outputs, graph_module.graph.output_node().args[0], strict=True):
         if isinstance(output, (bool, int, float)) and isinstance(node, fx.Node):
             number, output = output, torch.tensor(output)
-            reads.append(ReadEvent(output, number, place_of(node), isinstance(number, bool)))
+            reads.append(ReadEvent(output, number, place_of(node)))
         seen.append(output)
     return tuple(seen), reads
 
 
-def place_of(node: fx.Node) -> Place:
-    """The user's line that a node of Dynamo's graph comes from."""
-    from mlir_npu.lowering.source_location import source_location
-
-    location = source_location(node)
-    if location is None:
-        return Place()
-    file, _, number = location.rpartition(":")
-    return Place(location, linecache.getline(file, int(number)).strip())
-
-
-def _place() -> tuple[Place, bool]:
-    """Of the innermost frame outside of PyTorch, and whether it is one that Dynamo compiled."""
+def _place() -> tuple[Place, tuple]:
+    """Of the innermost frame outside of PyTorch, and the constants of its code."""
     frame = sys._getframe(2)
     while frame is not None:
         file = frame.f_code.co_filename
         if not file.startswith((_TORCH, _OURS, "<")) or file.startswith("<stdin"):
             line = linecache.getline(file, frame.f_lineno).strip()
-            compiled = frame.f_code in convert_frame.output_codes
-            return Place(f"{file}:{frame.f_lineno}", line), compiled
+            return Place(f"{file}:{frame.f_lineno}", line), frame.f_code.co_consts
         frame = frame.f_back
-    return Place(), False
+    return Place(), ()
 
 
 def _source(node: fx.Node) -> str:

@@ -28,6 +28,7 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from mlir_npu.errors import CaptureError
 from mlir_npu.lowering.compile_graph import CompiledGraph, compile_graph
+from mlir_npu.lowering.program_plan import PartCall
 from mlir_npu.lowering.roles import CapturedGraph, Role, describe_value
 from mlir_npu.options import Options
 
@@ -128,6 +129,14 @@ class _Traced:
             tuple(output.meta.get("desc") or (None,) * len(results)),
             tuple(map(_type_of, results)),
         )
+
+
+def part_calls(compiled: CompiledGraph) -> tuple[PartCall, ...]:
+    engines = {part.name: part.engine for part in compiled.report.parts}
+    return tuple(
+        PartCall(part.name, part.place, engines[part.name], part.inputs, part.outputs)
+        for part in compiled.plan.parts
+    )
 
 
 def _type_of(node: object) -> TensorType | None:

@@ -13,14 +13,9 @@ from torch import Tensor
 
 from mlir_npu.lowering import quantized_values as integers
 from mlir_npu.lowering.decompose_pooling import window_counts
-from mlir_npu.lowering.quantized_values import (
-    MAX_TERMS,
-    SHIFTS,
-    Dequantized,
-    Integers,
-    as_tensor,
-)
+from mlir_npu.lowering.quantized_values import SHIFTS, Dequantized, Integers, as_tensor
 from mlir_npu.lowering.support.rules import pair
+from mlir_npu.passes.analysis.byte_sums import MAX_TERMS
 
 _WHOLE_RANGES = {torch.int8: (-128, 127), torch.uint8: (0, 255)}
 

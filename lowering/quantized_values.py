@@ -24,9 +24,6 @@ from mlir_npu.lowering.decomposition_table import aten, per_channel
 # What is subtracted from integers of a type to keep them as int8.
 SHIFTS = {torch.int8: 0, torch.uint8: 128}
 
-# Products of two 8-bit integers that 32 bits hold the sum of, whatever they are.
-MAX_TERMS = (2**31 - 1) // 2**14
-
 
 @dataclass(frozen=True)
 class Integers:

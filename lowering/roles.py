@@ -20,7 +20,6 @@ from torch._functorch._aot_autograd.descriptors import (
     PlainAOTInput,
     TangentAOTInput,
 )
-from torch._subclasses.fake_tensor import FakeTensor
 
 _ZERO_POINTS = (torch.int64, torch.int32, torch.int8)
 
@@ -137,8 +136,8 @@ def _source(node: fx.Node, name: str, example: object) -> Role:
 
 
 def _are_zeros(example: object) -> bool:
-    if not isinstance(example, torch.Tensor) or isinstance(example, FakeTensor):
-        return False
+    if type(example) not in (torch.Tensor, torch.nn.Parameter) or example.device.type != "cpu":
+        return False  # fake, distributed or elsewhere: nothing to look at
     return example.dtype in _ZERO_POINTS and not example.any()
 
 

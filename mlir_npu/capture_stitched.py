@@ -17,9 +17,11 @@ from mlir_npu.lowering.capture_inputs import Inputs, describe_inputs
 from mlir_npu.lowering.capture_result import plan_result
 from mlir_npu.lowering.fallback.host_code import PartCode, code_of
 from mlir_npu.lowering.plan import Part
-from mlir_npu.lowering.program_build import BuiltProgram, Known, build_program
-from mlir_npu.lowering.program_record import PythonBetween, Recording, record_run
+from mlir_npu.lowering.program_build import BuiltProgram, build_program
+from mlir_npu.lowering.program_events import PythonBetween
+from mlir_npu.lowering.program_record import Recording, record_run
 from mlir_npu.lowering.program_source import part_name, unit_source
+from mlir_npu.lowering.program_values import Known
 from mlir_npu.lowering.region_code import keeping_code
 from mlir_npu.options import Options
 from mlir_npu.program_state import ModelState

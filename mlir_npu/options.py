@@ -124,7 +124,7 @@ def _op_names(key: str, value: Any) -> tuple[str, ...]:
 
     valid = aten_op_names()
     for name in value:
-        packet = name.removeprefix("aten.").split(".")[0]
+        packet = name.removeprefix("aten.").removeprefix("quantized_decomposed.").split(".")[0]
         if packet not in valid:
             raise OptionsError(
                 f"option {key!r}: no ATen op {name!r}; {_nearest(packet, sorted(valid))[:200]}"

@@ -158,11 +158,27 @@ class Program:
         from mlir_npu.export.from_program import exportable
         from mlir_npu.export.to_directory import export_to
 
+        if (
+            self._executable is not None
+            and self._executable.call is not self._executable.inner.call
+        ):
+            again = self._captured_again()  # as a plan that says what is written and what is a view
+            return again.export(directory, name=name, levels=levels, host_calls=host_calls)
         watch = self._bound[0].renewed()
         program = exportable(
             self._executable, self._inputs, self._result, watch.names, watch.tensors, self._options
         )
         return export_to(directory, program, name=name, levels=levels, host_calls=host_calls)
+
+    def _captured_again(self) -> StitchedProgram:
+        leaves: list[Any] = [None] * self._inputs.tree.num_leaves
+        for tensor in self._inputs.tensors:
+            leaves[tensor.index] = tensor.stand_in()
+        for constant in self._inputs.constants:
+            leaves[constant.index] = constant.value
+        inputs, keywords = self._inputs.unflatten(leaves)
+        with torch.autocast("cpu", self._autocast, enabled=self._autocast is not None):
+            return capture_stitched(self._model, inputs, keywords, self._options, train=False)
 
     @property
     def explanation(self) -> Explanation:

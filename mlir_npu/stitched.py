@@ -19,8 +19,8 @@ from mlir_npu.graph_breaks import GraphBreak
 from mlir_npu.lowering.capture_inputs import Inputs
 from mlir_npu.lowering.capture_result import ResultPlan
 from mlir_npu.lowering.plan import PartitionPlan
+from mlir_npu.lowering.program_events import PythonBetween
 from mlir_npu.lowering.program_plan import ProgramPlan, Unit, Value
-from mlir_npu.lowering.program_record import PythonBetween
 from mlir_npu.lowering.program_source import program_source
 from mlir_npu.lowering.report import GraphReport
 from mlir_npu.options import Options
@@ -234,16 +234,14 @@ class StitchedProgram:
 
     def _unit(self, unit: Unit) -> ProgramUnit:
         values = self.plan.values
-        kinds = {name: values[name].kind for name in unit.inputs}
-        owner = next((u for u in self.plan.units if unit.kind == "backward" and u is unit), None)
-        tangents = [n for n, kind in kinds.items() if kind in ("tangent", "gradient")]
+        inputs = tuple(values[name] for name in unit.inputs)
         return ProgramUnit(
             unit,
             self._stitched.unit_sources[unit.name],
-            tuple(values[name] for name in unit.inputs),
+            inputs,
             tuple(values[name] if name else None for name in unit.outputs),
             tuple(values[name] for name in unit.saved),
-            tuple(values[name] for name in tangents) if owner else (),
+            tuple(value for value in inputs if value.kind in ("tangent", "gradient")),
             self._stitched.reports[unit.name],
         )
 

@@ -3,8 +3,9 @@
 Between an image that is read and a result that is stored with channels first, a 1 x 1 convolution
 is a matrix product: weights as they lie times an image whose positions lie side by side. It becomes
 one generic `npu.op = "pointwise_conv2d"`; the elementwise generic that follows takes on its order,
-and no transpose is left. It applies to targets whose vector unit does the work (`cached`), where
-vectors over positions are expected to be faster (see `analysis/pointwise.py`).
+and no transpose is left. Where strides leave positions out, the others are copied first. It applies
+to targets whose vector unit does the work (`cached`), where vectors over positions are expected to
+be faster (see `analysis/pointwise.py`).
 
     r[n,k,y,x] += w[k,c] image[n,c,y,x]
 
@@ -35,6 +36,7 @@ from mlir_npu.passes.rewriting.dependence import is_prepared
 from mlir_npu.passes.rewriting.elementwise import read_elementwise, rebuilt
 from mlir_npu.passes.rewriting.functions import region_blocks
 from mlir_npu.passes.rewriting.generics import body_of, build_generic
+from mlir_npu.passes.rewriting.moves import Slice, slice_of
 from mlir_npu.passes.rewriting.packing import OP
 from mlir_npu.passes.rewriting.transposes import (
     TRANSPOSE,
@@ -85,16 +87,20 @@ def _layer_of(op: ir.Operation, target: Target) -> _Layer | None:
     if op.name != CONVOLUTION or not all(is_static(value) for value in op.operands):
         return None
     image, weights, init = op.operands
-    strides = [int(stride) for stride in op.attributes["strides"]]
-    is_pointwise = shape_of(weights)[:2] == (1, 1) and strides == [1, 1]
+    is_pointwise = shape_of(weights)[:2] == (1, 1)
     if not is_pointwise or fill_scalar(init) is None or not _reads_channels_first(image):
         return None
     if not isinstance(element_type(image), ir.F32Type):
         return None
     _, height, width, outputs = shape_of(init)
     sizes = shape_of(weights)[2], outputs, height * width
-    gains = gains_channels_first(*sizes, target.vector.lanes, target.sram.bytes)
+    gathers = _strides(op) != (1, 1)
+    gains = gains_channels_first(*sizes, target.vector.lanes, target.sram.bytes, gathers)
     return _to_its_end(op) if gains else None
+
+
+def _strides(conv: ir.Operation) -> tuple[int, ...]:
+    return tuple(int(stride) for stride in conv.attributes["strides"])
 
 
 def _reads_channels_first(value: ir.Value) -> bool:
@@ -133,7 +139,7 @@ def _convert(layer: _Layer) -> None:
         start = filled([shape_of(init)[d] for d in TO_FIRST], fill_scalar(init))
         rows = transposed(weights, (3, 2, 0, 1))
         built = build_generic(
-            [viewed(rows, shape_of(rows)[:2]), transpose_source(image)[0]],
+            [viewed(rows, shape_of(rows)[:2]), _read_positions(layer.conv)],
             [(k, c), (n, c, y, x)],
             [start],
             [(n, k, y, x)],
@@ -149,6 +155,17 @@ def _convert(layer: _Layer) -> None:
         with before(layer.epilogue):
             result = rebuilt(read_elementwise(layer.epilogue), TO_FIRST).results[0]
     replace(layer.store, [result])
+
+
+def _read_positions(conv: ir.Operation) -> ir.Value:
+    """The image with channels first, without the positions that strides leave out."""
+    image, _, init = conv.operands
+    source = transpose_source(image)[0]
+    batch, height, width, _ = shape_of(init)
+    if _strides(conv) == (1, 1):
+        return source
+    sizes = (batch, shape_of(source)[1], height, width)
+    return slice_of(source, Slice((0,) * 4, sizes, (1, 1, *_strides(conv))))
 
 
 def _swapped(body):

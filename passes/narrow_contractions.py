@@ -19,6 +19,7 @@ After:
 from math import prod
 
 from mlir_npu.dialect.bindings import arith, ir, linalg
+from mlir_npu.passes.analysis.byte_sums import MAX_TERMS
 from mlir_npu.passes.registry import NoOptions, register_pass
 from mlir_npu.passes.rewriting.functions import region_blocks
 from mlir_npu.passes.rewriting.generics import build_generic
@@ -45,8 +46,6 @@ _PRODUCTS = frozenset(
     }
 )
 _SUM = "linalg.pooling_nchw_sum"
-# Products of two 8-bit integers that i32 holds the sum of, whatever they are.
-MAX_TERMS = (2**31 - 1) // 2**14
 
 
 @register_pass("narrow-contractions")

@@ -15,8 +15,8 @@ from torch import Tensor, fx
 from torch._decomp import get_decompositions
 
 from mlir_npu.lowering.decompositions import NPU_DECOMPOSITIONS
-from mlir_npu.lowering.fallback.half_precision import in_single_precision, nearest
 from mlir_npu.lowering.fallback.llvm_ops import ARITHMETIC
+from mlir_npu.lowering.half_precision import in_single_precision, nearest
 from mlir_npu.lowering.support.rules import find_rule
 
 aten = torch.ops.aten

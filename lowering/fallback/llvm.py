@@ -16,6 +16,7 @@ from mlir_npu.dialect.target import load_target, set_target
 from mlir_npu.errors import HostLoweringError, RegionCompileError
 from mlir_npu.lowering.compile_region import COMPILING, StageDump, build_code, set_threads
 from mlir_npu.lowering.fallback.llvm_ops import explain_refusal
+from mlir_npu.lowering.half_statistics import mistyped_statistics
 from mlir_npu.lowering.import_error import RegionImportError
 from mlir_npu.lowering.plan import Part
 from mlir_npu.lowering.region_code import RegionCode, cached_region
@@ -109,7 +110,7 @@ def _respelling(node: fx.Node) -> str | None:
 
     if isinstance(node.target, torch._ops.HigherOrderOperator):
         return f"{node.target} calls other graphs"
-    reason = explain_respelling(node)
+    reason = mistyped_statistics(node) or explain_respelling(node)
     return reason and f"{node.target}: {reason}"
 
 

@@ -9,7 +9,7 @@ from mlir_npu.lowering.support.rules import arguments, rule
 
 @rule("aten.cat.default")
 def concatenate(node: fx.Node) -> str | None:
-    """cat of float32 tensors of equal rank along any dimension."""
+    """cat of tensors of equal rank along any dimension."""
     return None
 
 
@@ -22,13 +22,13 @@ def overwrite(node: fx.Node) -> str | None:
 
 @rule("aten.copy.default")
 def copy(node: fx.Node) -> str | None:
-    """A copy of a float32 tensor in the shape of another."""
+    """A copy of a tensor in the shape of another."""
     return None
 
 
 @rule("aten.stack.default")
 def stack(node: fx.Node) -> str | None:
-    """stack of float32 tensors along a new dimension."""
+    """stack of tensors along a new dimension."""
     return None
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import torch
 from torch import fx
 
-from mlir_npu.lowering.support.rules import arguments, rule
+from mlir_npu.lowering.support.rules import arguments, result, rule
 
 
 @rule(
@@ -20,7 +21,7 @@ from mlir_npu.lowering.support.rules import arguments, rule
     "aten.div.Scalar",
 )
 def arithmetic(node: fx.Node) -> str | None:
-    """add, sub, mul and div of float32 tensors with broadcasting (per channel included), or of a
+    """add, sub, mul and div of tensors of floats with broadcasting (per channel included), or of a
     tensor and a number; `alpha` too."""
     call = arguments(node)
     for name in ("other", "alpha"):
@@ -29,6 +30,15 @@ def arithmetic(node: fx.Node) -> str | None:
             continue
         if isinstance(value, complex):
             return f"{name}={value} is complex"
+    return None
+
+
+@rule("aten._to_copy.default")
+def convert(node: fx.Node) -> str | None:
+    """Conversions between float32, bfloat16 and float16."""
+    call = arguments(node)
+    if call["memory_format"] not in (None, torch.preserve_format):
+        return f"it asks for {call['memory_format']}"
     return None
 
 
@@ -58,4 +68,6 @@ def power(node: fx.Node) -> str | None:
     exponent = arguments(node)["exponent"]
     if exponent not in POWERS:
         return f"exponent {exponent} is none of {', '.join(map(str, POWERS))}"
+    if result(node).dtype is torch.float16 and exponent in (0.5, -0.5):
+        return "powers are no square roots for float16 in eager: -0 and -inf differ"
     return None

@@ -9,7 +9,7 @@ from mlir_npu.lowering.support.rules import arguments, rule, shape
 
 @rule("aten.mm.default", "aten.bmm.default")
 def matmul(node: fx.Node) -> str | None:
-    """mm and bmm of float32 matrices."""
+    """mm and bmm of matrices of floats."""
     return None
 
 

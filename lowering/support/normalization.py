@@ -6,6 +6,7 @@ import math
 
 from torch import fx
 
+from mlir_npu.lowering.half_statistics import mistyped_statistics
 from mlir_npu.lowering.support.rules import (
     MAX_RANK,
     arguments,
@@ -33,7 +34,7 @@ def batch_norm(node: fx.Node) -> str | None:
     that are used, it runs on the host."""
     call = arguments(node)
     if str(node.target) not in _ALWAYS_EVALUATES and call["training"]:
-        return _training_problem(node)
+        return _training_problem(node) or mistyped_statistics(node)
     if call["running_mean"] is None or call["running_var"] is None:
         return "it has no running statistics"
     if result(node).dim() < 2:
@@ -47,13 +48,13 @@ def batch_norm(node: fx.Node) -> str | None:
 @rule("aten._native_batch_norm_legit.no_stats")
 def batch_norm_of_the_batch(node: fx.Node) -> str | None:
     """Batch normalization without running statistics, and instance normalization made of it."""
-    return None
+    return mistyped_statistics(node)
 
 
 @rule("aten.native_layer_norm.default")
 def layer_norm(node: fx.Node) -> str | None:
     """Layer normalization over any last dimensions, with or without weight and bias."""
-    return None
+    return mistyped_statistics(node)
 
 
 @rule("aten.native_group_norm.default")
@@ -62,7 +63,7 @@ def group_norm(node: fx.Node) -> str | None:
     rank = len(shape(node))
     if rank >= MAX_RANK:
         return f"its input has rank {rank}, and split into groups one more than the NPU knows"
-    return None
+    return mistyped_statistics(node)
 
 
 def _training_problem(node: fx.Node) -> str | None:

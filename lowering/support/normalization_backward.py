@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import fx
 
+from mlir_npu.lowering.half_statistics import mistyped_statistics
 from mlir_npu.lowering.support.rules import MAX_RANK, arguments, rule, shape
 
 
@@ -11,13 +12,13 @@ from mlir_npu.lowering.support.rules import MAX_RANK, arguments, rule, shape
 def batch_norm_backward(node: fx.Node) -> str | None:
     """Gradients of batch normalization, in training and in evaluation mode, by input, weight and
     bias."""
-    return None
+    return mistyped_statistics(node)
 
 
 @rule("aten.native_layer_norm_backward.default")
 def layer_norm_backward(node: fx.Node) -> str | None:
     """Gradients of layer normalization, by input, weight and bias."""
-    return None
+    return mistyped_statistics(node)
 
 
 @rule("aten.native_group_norm_backward.default")
@@ -27,7 +28,7 @@ def group_norm_backward(node: fx.Node) -> str | None:
     rank = len(shape(arguments(node)["input"]))
     if rank >= MAX_RANK:
         return f"its input has rank {rank}, and split into groups one more than the NPU knows"
-    return None
+    return mistyped_statistics(node)
 
 
 @rule("aten._softmax_backward_data.default", "aten._log_softmax_backward_data.default")

@@ -16,6 +16,9 @@ Rule = Callable[[fx.Node], str | None]
 
 MAX_RANK = 6
 
+# Halves are computed with in float32.
+FLOATS = (torch.float32, torch.bfloat16, torch.float16)
+
 # In meta of a placeholder: the tensor holds zeros only, and its caller sees to it that it stays so.
 HOLDS_ZEROS = "npu.holds_zeros"
 
@@ -106,8 +109,8 @@ def tensor_problem(
     if any(isinstance(size, torch.SymInt) for size in value.shape):
         return f"{name} has the dynamic shape {_sizes(value)}, and the NPU takes static shapes only"
     integers = integers_allowed and not value.dtype.is_floating_point
-    if value.dtype != torch.float32 and not integers:
-        return f"{name} is {_dtype(value)}, and the NPU takes float32 only"
+    if value.dtype not in FLOATS and not integers:
+        return f"{name} is {_dtype(value)}, and the NPU takes {_listed(FLOATS)} only"
     if value.layout != torch.strided:
         return f"{name} has layout {value.layout}, and the NPU takes strided tensors only"
     if value.device.type != "cpu":
@@ -154,3 +157,8 @@ def _sizes(value: torch.Tensor) -> str:
 
 def _dtype(value: torch.Tensor) -> str:
     return str(value.dtype).removeprefix("torch.")
+
+
+def _listed(dtypes: tuple[torch.dtype, ...]) -> str:
+    *others, last = (str(dtype).removeprefix("torch.") for dtype in dtypes)
+    return f"{', '.join(others)} and {last}"

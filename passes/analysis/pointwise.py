@@ -20,6 +20,8 @@ TRANSPOSE_COST = 16
 PARTIAL_COST = 0.5
 # Rows of positions that begin within cache lines, in an image that takes up the cache.
 STRADDLING_COST = 0.05
+# A copy of the positions that count, per output channel.
+GATHER_COST = 24
 F32_BYTES = 4
 
 
@@ -29,11 +31,17 @@ def orders_weights_in_calls(weight_bytes: int, positions: int) -> bool:
 
 
 def gains_channels_first(
-    inputs: int, outputs: int, positions: int, lanes: int, cache_bytes: int
+    inputs: int,
+    outputs: int,
+    positions: int,
+    lanes: int,
+    cache_bytes: int,
+    gathers: bool = False,
 ) -> bool:
     """Whether an f32 layer of `inputs` to `outputs` channels is faster with channels first.
 
-    positions: of one image, which has channels first, as the result has. lanes: of a vector.
+    positions: of one result, which has channels first, as the image has. lanes: of a vector.
+    gathers: whether the positions of the image that count do not lie side by side.
     """
     full, rest = divmod(positions, lanes)
     if not full:
@@ -41,6 +49,8 @@ def gains_channels_first(
     first = (full + PARTIAL_COST * rest.bit_count()) * lanes / positions
     if rest and F32_BYTES * inputs * positions > cache_bytes // 2:
         first += STRADDLING_COST
+    if gathers:
+        first += GATHER_COST / outputs
     last = 1 + TRANSPOSE_COST * (1 / inputs + 1 / outputs)
     if orders_weights_in_calls(F32_BYTES * inputs * outputs, positions):
         last += ORDERING_POSITIONS / positions

@@ -44,9 +44,9 @@ def test_conv2d(arguments):
 class Projection(nn.Module):
     """A 1 x 1 convolution, batch norm, and the sum with a second tensor."""
 
-    def __init__(self, inputs: int, outputs: int):
+    def __init__(self, inputs: int, outputs: int, stride: int | tuple[int, int] = 1):
         super().__init__()
-        self.conv = nn.Conv2d(inputs, outputs, 1, bias=False)
+        self.conv = nn.Conv2d(inputs, outputs, 1, stride=stride, bias=False)
         self.norm = nn.BatchNorm2d(outputs)
 
     def forward(self, x, other):
@@ -72,6 +72,15 @@ def test_pointwise_between_tensors_with_channels_first(
     x, other = torch.randn(batch, inputs, height, width), torch.randn(batch, outputs, height, width)
     options = {"target": target, "min_region_macs": 0, "dump_dir": str(tmp_path)}
     check_inference(Projection(inputs, outputs).eval(), x, other, options=options)
+    stages = "".join(path.read_text() for path in tmp_path.rglob("*_stage.mlir"))
+    assert "pointwise_conv2d" in stages
+
+
+@pytest.mark.parametrize("stride, height, width", [(2, 28, 27), ((1, 3), 14, 21), ((2, 1), 9, 16)])
+def test_pointwise_with_strides(stride, height, width, tmp_path):
+    model, x = Projection(16, 40, stride).eval(), torch.randn(2, 16, height, width)
+    other = torch.randn_like(model.conv(x))
+    check_inference(model, x, other, options={"min_region_macs": 0, "dump_dir": str(tmp_path)})
     stages = "".join(path.read_text() for path in tmp_path.rglob("*_stage.mlir"))
     assert "pointwise_conv2d" in stages
 

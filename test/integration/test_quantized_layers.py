@@ -134,6 +134,23 @@ def test_batches_of_any_size_and_integers_between_parts(between):
             assert torch.equal(compiled(x), reference(function, x))
 
 
+@pytest.mark.parametrize("engine", ["llvm", "eager", "inductor"])
+@pytest.mark.parametrize("forced", ["convolution", "dequantize_per_tensor", "mean"])
+def test_parts_that_are_forced_to_the_host_compute_what_eager_does(forced, engine):
+    weights = Weights(16, 8, 3, 3)
+
+    def function(x):
+        y = functional.conv2d(through(x, 0.031, 122), weights(), weights.bias, padding=1)
+        return through(through(y, 0.05, 130).mean((2, 3)), 0.01, 3)
+
+    x = torch.randn(2, 8, 12, 14)
+    options = {"host_ops": [forced], "fallback": engine, "min_region_macs": 0}
+    with torch.no_grad():
+        explanation = mlir_npu.explain(function, x, options=options)
+        assert (explanation.result - function(x)).abs().max() < 0.0101
+    assert explanation.host_nodes >= 1
+
+
 def test_a_residual_block_stays_integers_between_its_convolutions():
     class Block(torch.nn.Module):
         def __init__(self):

@@ -104,3 +104,19 @@ def test_every_bit_is_that_of_the_integer_semantics(network, quantizer, target):
     assert explanation.regions == 1 and explanation.host_nodes == 0
     assert explanation.integer_macs == explanation.macs
     assert (explanation.result - floats).abs().max() < 0.15 * floats.abs().max()
+
+
+def test_a_layer_is_within_a_step_of_pytorch_s_own_integer_representation():
+    model, x = nn.Sequential(nn.Linear(20, 10)).eval(), torch.randn(4, 20)
+    quantizer = XNNPACKQuantizer().set_global(get_symmetric_quantization_config())
+    with torch.no_grad():
+        prepared = prepare_pt2e(torch.export.export(model, (x,)).module(), quantizer)
+        prepared(x)
+        converted = convert_pt2e(copy.deepcopy(prepared))
+        integers = convert_pt2e(prepared, use_reference_representation=True)
+        assert "out_dtype" in integers.code
+        expected = integers(x)
+    explanation = mlir_npu.explain(converted, x, options={"min_region_macs": 0})
+    assert explanation.integer_macs == 4 * 20 * 10
+    *_, last = (n for n in converted.graph.nodes if "dequantize_per_tensor" in str(n.target))
+    assert (explanation.result - expected).abs().max() < 1.01 * last.args[1]

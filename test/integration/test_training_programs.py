@@ -255,6 +255,35 @@ def test_a_number_that_a_later_graph_was_made_for():
         compiled(x)  # capturing throws away nothing that others compiled
 
 
+def test_numbers_of_loops():
+    conv = nn.Conv2d(3, 4, 3)
+
+    def model(x):
+        y = conv(x)
+        for _ in range(int(x.abs().max().item()) + 1):
+            y = y * 2
+        return y
+
+    x = torch.zeros(1, 3, 8, 8)
+    x[0, 0, 0, 0] = 2.5
+    program = mlir_npu.capture(model, x, train=True)
+    torch.testing.assert_close(program(x * 1.1), model(x * 1.1), rtol=1e-4, atol=1e-5)
+    with pytest.raises(MismatchError, match="for _ in range"):
+        program(x * 2)
+
+
+def test_numbers_of_python_are_reported():
+    conv = nn.Conv2d(3, 4, 3)
+
+    @torch.compiler.disable
+    def scaled(x):
+        return x * 0.5 * len(str(x.shape)) ** 0.5
+
+    program = mlir_npu.capture(lambda x: scaled(conv(x)).sin(), image(), train=True)
+    told = [one for one in program.python_between if "which Python computed" in one.reason]
+    assert [one.line for one in told] == ["return x * 0.5 * len(str(x.shape)) ** 0.5"]
+
+
 def test_numpy_in_between_is_an_error_that_names_the_line():
     @torch.compiler.disable
     def through_numpy(x):

@@ -98,4 +98,6 @@ def _bytes(tensor: torch.Tensor) -> bytes:
 
 def _tensor(value: dict[str, Any], contents: bytes) -> torch.Tensor:
     dtype = getattr(torch, value["dtype"])
+    if not contents:
+        return torch.empty(value["shape"], dtype=dtype)
     return torch.frombuffer(bytearray(contents), dtype=dtype).reshape(value["shape"])

@@ -264,7 +264,8 @@ int main(int argc, char **argv) {
   if (!library) fail("cannot load", dlerror());
   void (*set_threads)(int32_t);
   *(void **)&set_threads = dlsym(library, "mlir_npu_set_threads");
-  int32_t threads = argc > 4 ? atoi(argv[4]) : 1;
+  int32_t threads = argc > 4 ? atoi(argv[4]) : 1, fixed = (int32_t)json_integer(plan, "threads");
+  if (fixed) threads = fixed;
   set_threads(threads);
   data = argv[3];
   workspace = allocate(json_integer(plan, "workspace_bytes"));

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import subprocess
 import sys
 from pathlib import Path
@@ -68,6 +69,17 @@ def test_threads(tmp_path: Path, flags: tuple[str, ...]) -> None:
     path = check(model.eval(), torch.randn(1, 16, 32, 32), folder=tmp_path, threads=3, flags=flags)
     needs = {need for part in read_plan(path)["parts"] for need in part["needs"]}
     assert "mlir_npu_parallel" in needs
+
+
+def test_a_fixed_number_of_threads(tmp_path: Path) -> None:
+    model = nn.Sequential(nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.Conv2d(32, 16, 3))
+    image = torch.randn(1, 16, 32, 32)
+    path = check(model.eval(), image, folder=tmp_path / "two", threads=1, num_threads=2)
+    assert read_plan(path)["threads"] == 2
+    path = check(model.eval(), image, folder=tmp_path / "one", threads=1, num_threads=1)
+    assert not any(
+        "mlir_npu" in need for part in read_plan(path)["parts"] for need in part["needs"]
+    )
 
 
 def _has_openmp(folder: Path) -> bool:
@@ -184,6 +196,39 @@ def test_graph_breaks_and_numbers_that_python_decided_upon(tmp_path: Path) -> No
     torch.testing.assert_close(actual, model(image).detach(), rtol=1e-4, atol=1e-5)
     with pytest.raises(AssertionError, match="another value of"):
         run(path, {name: -tensor for name, tensor in given.items()})
+
+
+def test_writes_to_inputs_and_buffers_and_views_of_inputs(tmp_path: Path) -> None:
+    class Counter(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("count", torch.zeros(()))
+            self.norm = nn.BatchNorm2d(3)
+
+        def forward(self, x, scale):
+            self.count += 1
+            x.mul_(scale)
+            return self.norm(x) * self.count, x[0, 1:]
+
+    model, image = Counter().train(), torch.randn(2, 3, 4, 5)
+    theirs = copy.deepcopy(model)
+    path = mlir_npu.capture(model, image.clone(), 2.0).export(tmp_path)
+    plan = read_plan(path)
+    assert plan["backward"] == []
+    found = run(path, {plan["inputs"][0]["value"]: image})
+    expected = theirs(image.clone(), 2.0)
+    torch.testing.assert_close(results(path, found), list(expected), rtol=1e-4, atol=1e-5)
+    for value in plan["values"]:
+        if value["source"]["kind"] == "buffer":
+            buffer = theirs.get_buffer(value["source"]["name"])
+            torch.testing.assert_close(found[value["name"]], buffer, rtol=1e-4, atol=1e-5)
+
+
+def test_results_without_elements(tmp_path: Path) -> None:
+    def call(x):
+        return torch.sin(x)[:0], x.sum()
+
+    check(functions(call), torch.randn(3, 2), folder=tmp_path)
 
 
 def test_header_is_c_and_lists_every_function(tmp_path: Path) -> None:

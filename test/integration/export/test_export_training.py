@@ -78,11 +78,15 @@ class TwoRegions(nn.Module):
         return self.b(torch.sin(self.a(x))).relu()
 
 
-@pytest.mark.parametrize("wants_gradient", [True, False])
-def test_two_regions_with_a_host_part_between(tmp_path: Path, wants_gradient: bool) -> None:
+@pytest.mark.parametrize(
+    ("wants_gradient", "target"), [(True, "host"), (False, "host"), (True, "small")]
+)
+def test_two_regions_with_a_host_part_between(
+    tmp_path: Path, wants_gradient: bool, target: str
+) -> None:
     """The decisive one: outputs and gradients, computed without Python."""
     image = torch.randn(2, 3, 16, 16, requires_grad=wants_gradient)
-    plan = check(TwoRegions(), image, folder=tmp_path)
+    plan = check(TwoRegions(), image, folder=tmp_path, target=target)
     engines = {unit["name"]: [p["engine"] for p in plan["parts"] if p["unit"] == unit["name"]]
                for unit in plan["units"]}  # fmt: skip
     assert engines["forward_0"] == ["npu", "llvm", "npu"]

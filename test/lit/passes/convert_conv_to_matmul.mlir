@@ -97,9 +97,11 @@ func.func @result_in_both_orders(%x: tensor<1x8x6x6xf32> {npu.role = "input"}, %
   return %b, %c : tensor<1x32x6x6xf32>, tensor<1x6x6x32xf32>
 }
 
-// Positions that are left out do not lie side by side.
+// Positions that strides leave out are left out of a copy.
 // CHECK-LABEL: func.func @strided
-// CHECK: linalg.conv_2d_nhwc_hwcf
+// CHECK: %[[COPY:.*]] = tensor.extract_slice %arg0[0, 0, 0, 0] [1, 8, 6, 6] [1, 1, 2, 2]
+// CHECK: %[[SUM:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %[[COPY]] : {{.*}} attrs = {npu.op = "pointwise_conv2d"}
+// CHECK: return %[[SUM]]
 func.func @strided(%x: tensor<1x8x12x12xf32> {npu.role = "input"}, %w: tensor<1x1x8x32xf32> {npu.role = "parameter"}) -> tensor<1x32x6x6xf32> {
   %zero = arith.constant 0.0 : f32
   %xe = tensor.empty() : tensor<1x12x12x8xf32>

@@ -17,14 +17,15 @@ def test_values_are_taken(tmp_path):
             "target": "edge",
             "fallback": "eager",
             "min_region_macs": 0,
-            "host_ops": ["relu", "aten.add.Tensor"],
+            "host_ops": ["relu", "aten.add.Tensor", "quantized_decomposed.quantize_per_tensor"],
             "strict": True,
             "dump_dir": tmp_path,
             "num_threads": 2,
             "schedule": "serial",
         }
     )
-    assert options.host_ops == ("relu", "aten.add.Tensor")
+    quantizing = "quantized_decomposed.quantize_per_tensor"
+    assert options.host_ops == ("relu", "aten.add.Tensor", quantizing)
     assert options.schedule == "serial"
     assert (options.target, options.num_threads, options.dump_dir) == ("edge", 2, str(tmp_path))
 

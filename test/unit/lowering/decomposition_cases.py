@@ -243,6 +243,7 @@ def _rest() -> None:
     for name in ("alias", "detach", "clone", "contiguous", "lift_fresh", "lift_fresh_copy"):
         case(name, getattr(aten, name).default, IMAGE)
     case("clone to channels_last", aten.clone.default, IMAGE, memory_format=torch.channels_last)
+    case("to bfloat16", aten._to_copy.default, IMAGE, dtype=torch.bfloat16)
     case("expand", aten.expand.default, IMAGE, [2, 4, 7, 9])
     case("expand to more", aten.expand.default, rand(4, 1), [3, 4, 5])
     case("repeat", aten.repeat.default, rand(2, 3), [2, 2, 3])

@@ -5,6 +5,7 @@ import torch
 from aten_graphs import trace
 
 from mlir_npu.lowering.region_key import _NOT_IN_CODE, region_key
+from mlir_npu.lowering.support.rules import HOLDS_ZEROS
 from mlir_npu.options import Options
 
 aten = torch.ops.aten
@@ -23,6 +24,13 @@ def key_of(function=plain, x=IMAGE, w=WEIGHTS, place="npu", parameters=(1,), **o
     graph_module = trace(function, x, w)
     names = [node.name for node in graph_module.graph.find_nodes(op="placeholder")]
     return region_key(graph_module, place, {names[i] for i in parameters}, Options(**options))
+
+
+def test_zeros_that_code_relies_on_are_part_of_the_key():
+    graph_module = trace(plain, IMAGE, WEIGHTS)
+    before = region_key(graph_module, "npu", set(), Options())
+    graph_module.graph.find_nodes(op="placeholder")[1].meta[HOLDS_ZEROS] = True
+    assert region_key(graph_module, "npu", set(), Options()) != before
 
 
 def test_equal_graphs_have_one_key():

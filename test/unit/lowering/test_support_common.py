@@ -25,7 +25,7 @@ def test_every_rule_names_an_existing_overload_and_explains_itself():
 @pytest.mark.parametrize(
     ("tensor", "words"),
     [
-        (torch.ones(2, 3, dtype=torch.float16), "operand x_1 is float16"),
+        (torch.ones(2, 3, dtype=torch.float64), "operand x_1 is float64"),
         (torch.ones(2, 3, dtype=torch.int8), "operand x_1 is int8"),
         (torch.ones(2, 3, dtype=torch.bool), "operand x_1 is bool"),
         (torch.ones(2, 3, dtype=torch.complex64), "operand x_1 is complex64"),
@@ -47,7 +47,7 @@ def test_a_second_operand_of_another_type_is_named():
         torch.ones(2, dtype=torch.int64),
         overload="aten.mul.Tensor",
     )
-    assert reason == "operand y_1 is int64, and the NPU takes float32 only"
+    assert reason == "operand y_1 is int64, and the NPU takes float32, bfloat16 and float16 only"
 
 
 def test_ops_without_a_rule_say_so():

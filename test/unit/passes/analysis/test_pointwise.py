@@ -35,6 +35,16 @@ def test_the_faster_order_is_taken(inputs, outputs, side, last, first):
     assert taken == (first > last)
 
 
+@pytest.mark.parametrize(
+    "inputs, outputs, side, last, first",
+    [(256, 512, 28, 90, 103), (512, 1024, 14, 88, 104), (1024, 2048, 7, 79, 91)],
+)
+def test_layers_with_strides(inputs, outputs, side, last, first):
+    taken = gains_channels_first(inputs, outputs, side * side, LANES, CACHE, gathers=True)
+    assert taken == (first > last)
+    assert not gains_channels_first(128, 16, side * side, LANES, CACHE, gathers=True)
+
+
 def test_an_image_of_less_than_a_vector_keeps_channels_last():
     assert not gains_channels_first(64, 64, LANES - 1, LANES, CACHE)
     assert gains_channels_first(64, 64, LANES, LANES, CACHE)

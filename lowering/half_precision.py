@@ -22,6 +22,17 @@ _ROUNDS_NUMBERS = frozenset(
     | {aten.rsub.Tensor, aten.rsub.Scalar}
     | {getattr(aten, name).Scalar for name in ("eq", "ne", "lt", "le", "gt", "ge")}
 )
+
+
+def _hardtanh_backward(gradient: Tensor, x: Tensor, low: float, high: float) -> Tensor:
+    """Eager lets the gradient of halves pass where x is NaN, and that of f32 not."""
+    low, high, zero = (aten.scalar_tensor(number, dtype=x.dtype) for number in (low, high, 0))
+    outside = aten.logical_or(aten.le.Tensor(x, low), aten.ge.Tensor(x, high))
+    return aten.where.self(outside, zero, gradient)
+
+
+# Calls whose f32 form differs in more than precision.
+_OWN = {aten.hardtanh_backward.default: _hardtanh_backward}
 HALVES = frozenset({torch.float16, torch.bfloat16})
 
 
@@ -36,7 +47,8 @@ def in_single_precision(overload: torch._ops.OpOverload, decompose: Callable | N
             args = [nearest(a, dtype) if isinstance(a, float) else a for a in args]
             if isinstance(alpha := kwargs.get("alpha"), float):
                 kwargs = kwargs | {"alpha": nearest(alpha, dtype)}
-        results = overload(*map(_widened, args), **tree_map(_widened, kwargs))
+        call = _OWN.get(overload, overload)
+        results = call(*map(_widened, args), **tree_map(_widened, kwargs))
         if isinstance(results, Tensor):
             return _rounded(results, expected)
         return tuple(map(_rounded, results, expected))
@@ -82,8 +94,11 @@ def _result_types(overload: torch._ops.OpOverload, args: tuple, kwargs: dict):
 
     with _disable_current_modes():
         results = overload(*tree_map(described, args), **tree_map(described, kwargs))
-        return tree_map(lambda result: result.dtype, results)
+        return tree_map(lambda result: getattr(result, "dtype", None), results)
 
 
-def _rounded(result: Tensor, dtype: torch.dtype) -> Tensor:
-    return result if result.dtype is dtype else aten._to_copy.default(result, dtype=dtype)
+def _rounded(result: Tensor | None, dtype: torch.dtype | None) -> Tensor | None:
+    """Gradients that nobody wants are None."""
+    if result is None or result.dtype is dtype:
+        return result
+    return aten._to_copy.default(result, dtype=dtype)

@@ -1,0 +1,87 @@
+"""What happens while a model is called, one thing after the other."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+
+from mlir_npu.lowering.source_location import source_location
+
+
+@dataclass(frozen=True)
+class Place:
+    """location: "file:line" of the user's program; line: its text."""
+
+    location: str | None = None
+    line: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class GraphEvent:
+    """A graph of Dynamo was called. outputs: with tensors in the place of numbers that depend on
+    data; sources: where Dynamo found each input; grad: whether gradients were recorded; wanted: ids
+    of the inputs that required a gradient before; written: inputs that require one after, and were
+    changed in place."""
+
+    graph_module: fx.GraphModule
+    inputs: tuple[Any, ...]
+    outputs: tuple[Any, ...]
+    sources: tuple[str, ...]
+    grad: bool
+    wanted: frozenset[int]
+    written: tuple[torch.Tensor, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class CallEvent:
+    """A function of PyTorch was called between graphs. wanted, written: as of graphs."""
+
+    function: Callable
+    arguments: tuple
+    keywords: Mapping[str, Any]
+    result: Any
+    place: Place
+    grad: bool
+    wanted: frozenset[int]
+    written: tuple[torch.Tensor, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ReadEvent:
+    """Python read the number that a tensor holds. decides: whether what came after may depend on
+    it, once that is known."""
+
+    tensor: torch.Tensor
+    number: bool | int | float
+    place: Place
+    decides: bool = False
+
+
+@dataclass(frozen=True)
+class PythonBetween:
+    """Python that ran between graphs, and is no part of a program. effect: what that means."""
+
+    location: str | None
+    line: str | None
+    reason: str
+    effect: str
+
+    def __str__(self) -> str:
+        return f"{self.location or '?'}: {self.line or ''}\n    {self.reason}: {self.effect}"
+
+
+Event = GraphEvent | CallEvent | ReadEvent
+
+
+def place_of(node: fx.Node) -> Place:
+    """The user's line that a node of Dynamo's graph comes from."""
+    location = source_location(node)
+    if location is None:
+        return Place()
+    file, _, number = location.rpartition(":")
+    return Place(location, linecache.getline(file, int(number)).strip())
