@@ -8,11 +8,11 @@ from collections.abc import Collection
 from importlib import resources
 from pathlib import Path
 
+from mlir_npu.export.collected import CompiledPart
 from mlir_npu.export.header import header
 from mlir_npu.export.part_code import prepare_symbol
 from mlir_npu.export.plan import PartArgument, PartEntry, Plan, as_json
 from mlir_npu.export.program import Exported
-from mlir_npu.export.unit_builder import CompiledPart
 from mlir_npu.runtime.signature import ELEMENTS, FunctionSignature
 
 LEVELS = ("torch", "linalg", "npu", "llvm", "object")

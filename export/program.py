@@ -11,6 +11,7 @@ import torch
 
 from mlir_npu.dialect.host_cpu import cpu_flags
 from mlir_npu.errors import ExportError
+from mlir_npu.export.collected import Collected, CompiledPart
 from mlir_npu.export.plan import (
     Add,
     Check,
@@ -26,7 +27,7 @@ from mlir_npu.export.plan import (
     View,
     Zero,
 )
-from mlir_npu.export.unit_builder import Collected, CompiledPart, UnitBuilder
+from mlir_npu.export.unit_builder import UnitBuilder
 from mlir_npu.lowering import program_plan
 from mlir_npu.lowering.plan import PartitionPlan
 from mlir_npu.lowering.program_plan import ProgramPlan

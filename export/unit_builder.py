@@ -4,46 +4,21 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
 
 import torch
 from torch import fx
 
 from mlir_npu.errors import RegionCompileError
 from mlir_npu.export import host_steps as host
+from mlir_npu.export.collected import Collected, CompiledPart
 from mlir_npu.export.host_calls import describe_calls
 from mlir_npu.export.lifetimes import frees
 from mlir_npu.export.part_code import PartCode, compile_host, compile_npu, prepare_symbol
 from mlir_npu.export.plan import Call, Copy, Host, Result, Slot, Source, Step, Unit, Value, View
-from mlir_npu.export.values import Values, Weights
 from mlir_npu.lowering import program_plan
 from mlir_npu.lowering.plan import Part, PartitionPlan
-from mlir_npu.options import Options
 from mlir_npu.runtime.signature import FunctionSignature
 from mlir_npu.runtime.tensor_spec import TensorSpec, is_dense_in_order
-
-
-@dataclass(frozen=True)
-class CompiledPart:
-    """name: unique in the program; ops: its ATen calls."""
-
-    name: str
-    unit: str
-    code: PartCode
-    ops: tuple[str, ...]
-
-
-@dataclass
-class Collected:
-    """What all units of a program add to. weights: parameters and constants; static: values that
-    change seldom; left: calls without machine code, of all units."""
-
-    prefix: str
-    options: Options
-    values: Values = field(default_factory=Values)
-    weights: Weights = field(default_factory=Weights)
-    parts: list[CompiledPart] = field(default_factory=list)
-    left: list[Host] = field(default_factory=list)
 
 
 class UnitBuilder:
@@ -113,7 +88,8 @@ class UnitBuilder:
                 case host.Look(node, root):
                     self._look(node, root)
                 case host.Write(target, source):
-                    self._copy(self._values[source], self._values[target], self._steps)
+                    names = self._values[source].name, self._values[target].name
+                    self._steps.append(Copy(*names))
                 case host.Nothing(node):
                     self._own(node.name, node.meta["val"])
                 case host.Left(piece, reasons):
@@ -151,7 +127,7 @@ class UnitBuilder:
         name = self._all.values.unused(f"{self._unit.name}.{value.name}.packed")
         source = Source("computed", unit=self._unit.name)
         packed = self._all.values.add(name, spec.shape, spec.dense, spec.dtype, source)
-        self._copy(value, packed, steps)
+        steps.append(Copy(value.name, packed.name))
         return packed
 
     def _constant(self, name: str, tensor: torch.Tensor) -> Value:
@@ -194,7 +170,7 @@ class UnitBuilder:
             source = Source("computed", unit=self._unit.name)
             packed = self._all.values.add(name, spec.shape, spec.dense, spec.dtype, source)
             written[output.index] = packed
-            self._copy(packed, value, after)
+            after.append(Copy(packed.name, value.name))
         return written, after
 
     def _own(self, inner: str, tensor: torch.Tensor) -> Value:
@@ -218,11 +194,6 @@ class UnitBuilder:
         )
         self._values[node.name] = value
         self._steps.append(View(value.name))
-
-    def _copy(self, source: Value, target: Value, steps: list[Step]) -> None:
-        step = Copy(source.name, target.name)
-        if step not in steps:
-            steps.append(step)
 
     def _leave(self, part: Part, reasons: Mapping[str, str]) -> None:
         reads = tuple(self._values[inner].name for inner in part.inputs)

@@ -27,6 +27,7 @@ from mlir_npu.lowering import (  # noqa: F401  (imported for what they register)
     decompose_pooling,
     decompose_pooling_backward,
     decompose_reduction,
+    decompose_scatter,
     decompose_shape,
     decompose_volume,
 )

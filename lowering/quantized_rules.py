@@ -65,6 +65,7 @@ def _quantize_channels(_, input, scales, zero_points, axis, quant_min, quant_max
     if dtype not in SHIFTS or isinstance(input, (Dequantized, Integers)):
         return None
     axis, shift = axis % input.dim(), SHIFTS[dtype]
+    input = integers.cast(input, torch.float32)
     inverse = integers.along(torch.ops.aten.reciprocal(scales), input, axis)
     points = integers.along(integers.cast(zero_points, torch.float32), input, axis)
     rounded = torch.ops.aten.round(input * inverse) + points - shift

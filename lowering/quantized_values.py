@@ -85,7 +85,8 @@ def quantize(
     x: Tensor, scale: float, zero: int, low: int, high: int, dtype: torch.dtype
 ) -> Integers:
     shift = SHIFTS[dtype]
-    return stored(aten.round(x * (1.0 / scale)) + (zero - shift), low, high, dtype)
+    floats = cast(x, torch.float32)
+    return stored(aten.round(floats * (1.0 / scale)) + (zero - shift), low, high, dtype)
 
 
 def stored(rounded: Tensor, low: int, high: int, dtype: torch.dtype) -> Integers:

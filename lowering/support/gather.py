@@ -42,6 +42,22 @@ def index(node: fx.Node) -> str | None:
     return None
 
 
+@rule("aten.index_put.default", "aten._unsafe_index_put.default")
+def index_put(node: fx.Node) -> str | None:
+    """Sums at constant positions in one or more dimensions (gradients of interpolation), if up to
+    32 slices hold them all."""
+    call = arguments(node)
+    if not call["accumulate"]:
+        return "it replaces elements"
+    if problem := index(node):
+        return problem
+    sizes = list(shape(call["self"]))
+    for dim, position in enumerate(call["indices"]):
+        sizes[dim] = constant_of(position).numel() if position is not None else sizes[dim]
+    values = shape(call["values"])
+    return None if list(values) == sizes else f"its values, of {list(values)}, are broadcast"
+
+
 @rule("aten.index_select.default")
 def index_select(node: fx.Node) -> str | None:
     """index_select by constant positions, if up to 32 slices hold them all."""
@@ -57,9 +73,12 @@ def index_select(node: fx.Node) -> str | None:
     "aten.reflection_pad1d.default",
     "aten.reflection_pad2d.default",
     "aten.reflection_pad3d.default",
+    "aten.reflection_pad1d_backward.default",
+    "aten.reflection_pad2d_backward.default",
+    "aten.reflection_pad3d_backward.default",
 )
 def reflection_pad(node: fx.Node) -> str | None:
-    """Padding by reflection, up to 32 elements in all along a dimension."""
+    """Padding by reflection, up to 32 elements in all along a dimension, and its gradient."""
     return _padding_problem(node, reflected)
 
 
@@ -67,9 +86,12 @@ def reflection_pad(node: fx.Node) -> str | None:
     "aten.replication_pad1d.default",
     "aten.replication_pad2d.default",
     "aten.replication_pad3d.default",
+    "aten.replication_pad1d_backward.default",
+    "aten.replication_pad2d_backward.default",
+    "aten.replication_pad3d_backward.default",
 )
 def replication_pad(node: fx.Node) -> str | None:
-    """Padding by repetition of the border."""
+    """Padding by repetition of the border, and its gradient."""
     return _padding_problem(node, replicated)
 
 

@@ -38,8 +38,12 @@ def _problem(node: fx.Node, dtype: torch.dtype, known: tuple[torch.dtype, ...]) 
     if dtype not in known:
         names = " and ".join(map(_name, known))
         return f"it is quantised as {_name(dtype)}, and the NPU has {names}"
-    if "scale" in call and not isinstance(call["scale"], float):
-        return "its scale is not known at compile time"
+    if "scale" in call:
+        is_number = isinstance(call["scale"], float)
+        return None if is_number else "its scale is not known at compile time"
+    scales = call["scales"].meta["val"].dtype
+    if scales != torch.float32:
+        return f"its scales are {_name(scales)}, and the NPU takes float32 only"
     return None
 
 

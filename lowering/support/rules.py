@@ -33,6 +33,8 @@ _TAKES_POSITIONS = (
     "aten.index.Tensor",
     "aten._unsafe_index.Tensor",
     "aten.index_select.default",
+    "aten.index_put.default",
+    "aten._unsafe_index_put.default",
 )
 
 _RULES: dict[str, Rule] = {}

@@ -101,3 +101,29 @@ def test_pools_that_the_npu_does_not_take_keep_their_indices():
         nn.Sequential(nn.Conv2d(3, 4, 3), nn.MaxPool2d(2)).double(), X.double().requires_grad_()
     )
     check_training(nn.MaxPool2d(2), torch.randn(3, 8, 8, requires_grad=True))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda y: nn.functional.interpolate(y, scale_factor=2, mode="bilinear"),
+        lambda y: nn.functional.interpolate(y, size=(9, 20), mode="bilinear", align_corners=True),
+        lambda y: nn.functional.interpolate(y, scale_factor=2),
+        lambda y: nn.functional.pad(y, (1, 2, 3, 0), mode="reflect") * 2,
+        lambda y: y[:, 2:9, ::2] * y[:, 3:10, 1::2],
+        lambda y: nn.functional.group_norm(y, 4).log_softmax(1) * 3,
+    ],
+    ids=["bilinear", "aligned", "nearest", "reflect", "slices", "normalized"],
+)
+def test_gradients_that_run_on_the_npu(function):
+    class Applies(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = nn.Conv2d(3, 16, 3, padding=1)
+
+        def forward(self, x):
+            return function(self.conv(x))
+
+    with collect() as reports:
+        check_training(Applies(), X.clone().requires_grad_())
+    assert [part.engine for part in reports[1].parts] == ["npu"]

@@ -229,3 +229,29 @@ for _arguments in (
         torch.ops.mlir_npu.max_pool2d_backward.default,
         torch.randn(_out.shape, generator=_numbers), _TIES, *_arguments,
     )  # fmt: skip
+
+# extent 7 and 9; with pieces that repeat, that have steps, and that meet in one element
+_ROWS = torch.tensor([0, 0, 0, 1, 1, 2, 2, 3, 3, 6])
+_COLUMNS = torch.tensor([0, 2, 4, 4, -1])
+for _name in ("index_put", "_unsafe_index_put"):
+    for _indices in ([None, None, _ROWS[:, None], _COLUMNS], [None, None, None, _COLUMNS]):
+        _values = IMAGE[tuple(slice(None) if i is None else i for i in _indices)]
+        _put = getattr(aten, _name).default
+        for _target in (torch.zeros_like(IMAGE), IMAGE):
+            case(
+                f"{_name} {len([i for i in _indices if i is not None])} {bool(_target.any())}",
+                _put, _target, _indices, torch.randn(_values.shape, generator=_numbers), True,
+            )  # fmt: skip
+for _name in ("reflection", "replication"):
+    for _x, _padding in (
+        (torch.randn(2, 3, 7, generator=_numbers), [3, 2]),
+        (IMAGE, [2, 1, 0, 3]),
+        (_VOLUME, [1, 2, 0, 1, 3, 1]),
+    ):
+        _rank = len(_padding) // 2
+        _out = getattr(aten, f"{_name}_pad{_rank}d").default(_x, _padding)
+        case(
+            f"{_name} {_rank}d backward",
+            getattr(aten, f"{_name}_pad{_rank}d_backward").default,
+            torch.randn(_out.shape, generator=_numbers), _x, _padding,
+        )  # fmt: skip

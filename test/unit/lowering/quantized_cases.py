@@ -39,6 +39,9 @@ def _cases() -> dict[str, tuple[torch._ops.OpOverload, tuple, dict]]:
     cases["quantize to a part"] = (
         ops.quantize_per_tensor.default, (_IMAGE, 0.03, 2, -127, 100, torch.int8), {},
     )  # fmt: skip
+    cases["quantize bfloat16"] = (
+        ops.quantize_per_tensor.default, (_IMAGE.bfloat16(), 0.03, 2, -128, 127, torch.int8), {},
+    )  # fmt: skip
     cases["dequantize a bias"] = (
         ops.dequantize_per_tensor.default,
         (torch.arange(-50, 50, dtype=torch.int32) * 999, 1e-3, 0, -(2**31), 2**31 - 1, torch.int32),

@@ -16,7 +16,6 @@ def test_every_rule_names_an_existing_overload_and_explains_itself():
     rules = all_rules()
     for overload, rule in rules.items():
         namespace, packet, name = overload.split(".")
-        assert namespace in ("aten", "quantized_decomposed")
         assert getattr(getattr(getattr(torch.ops, namespace), packet), name)
         assert rule.__doc__ and rule.__doc__.strip().endswith("."), overload
     assert {rule.__module__.rsplit(".", 1)[1] for rule in rules.values()} == set(FAMILIES)
