@@ -30,6 +30,10 @@ LARGE_WEIGHTS = 1 << 22  # elements
 CHOICES = (0, *POINTS)
 # Share of the time of the plain sum of products that must be saved.
 SAVING = 0.2
+# Weights from this size on take much memory, and windows of 4 need 2.25 times those of windows of 2.
+# They must fit the image well: multiply at most this much of what windows of 2 do (0.56 at best).
+MANY_WEIGHTS = 1 << 18  # elements
+PRODUCTS_WORTH_MEMORY = 0.7
 # Channels from which a product of matrices is worth its transforms.
 FEWEST_CHANNELS = 16
 
@@ -74,7 +78,7 @@ def choose_outputs(
     images: int,
     on_data: Fraction = Fraction(1),
 ) -> int | None:
-    """The m that is expected to be fastest for this output, None where plain sums are.
+    """The m that is expected to be worth its memory for this output, None for plain sums.
 
     height, width, channels: of the output; depth: input channels; images: batch. on_data: share of
     the taps of all windows that meet no padding; the plain sum leaves out the others.
@@ -82,8 +86,11 @@ def choose_outputs(
     if min(depth, channels) < FEWEST_CHANNELS:
         return None
     costs = {m: _cost(m, height, width, depth, channels, images) for m in POINTS}
-    best = min(costs, key=costs.__getitem__)
     weights = TAPS**2 * depth * channels
+    best = min(costs, key=costs.__getitem__)
+    by_2, by_4 = (_windows(m, height, width) * (m + 2) ** 2 for m in (2, 4))
+    if weights >= MANY_WEIGHTS and by_4 > PRODUCTS_WORTH_MEMORY * by_2:
+        best = 2
     plain = weights * images * height * width * on_data + _weight_cost(weights)
     return best if costs[best] <= (1 - SAVING) * plain else None
 
@@ -94,10 +101,14 @@ def taps_on_data(outputs: int, low: int, high: int) -> Fraction:
     return 1 - Fraction(padded, TAPS * outputs)
 
 
+def _windows(m: int, height: int, width: int) -> int:
+    return -(-height // m) * -(-width // m)
+
+
 def _cost(m: int, height: int, width: int, depth: int, channels: int, images: int) -> float:
     """Estimated time, in multiply-adds."""
     values = (m + 2) ** 2
-    windows = images * -(-height // m) * -(-width // m)
+    windows = images * _windows(m, height, width)
     products = windows * values * depth * channels
     transforms = windows * values * (depth + channels) * TRANSFORM_COST
     return products + transforms + _weight_cost(values * depth * channels)

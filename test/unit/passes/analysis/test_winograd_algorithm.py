@@ -5,7 +5,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from mlir_npu.passes.analysis.winograd import SAVING, algorithm, choose_outputs, taps_on_data
+from mlir_npu.passes.analysis.winograd import (
+    MANY_WEIGHTS,
+    SAVING,
+    algorithm,
+    choose_outputs,
+    taps_on_data,
+)
 
 BOTH = pytest.mark.parametrize("outputs", [2, 4])
 
@@ -90,11 +96,12 @@ MEASURED = [
 
 @pytest.mark.parametrize("depth, channels, side, plain, by_2, by_4", MEASURED)
 def test_the_fastest_is_taken_where_it_saves_enough(depth, channels, side, plain, by_2, by_4):
-    fastest = 2 if by_2 < by_4 else 4
-    saves = min(by_2, by_4) <= (1 - SAVING) * plain
+    worth = 1 - SAVING if 9 * depth * channels >= MANY_WEIGHTS else 1
+    best, time = (4, by_4) if by_4 <= worth * by_2 else (2, by_2)
+    saves = time <= (1 - SAVING) * plain
     on_data = taps_on_data(side, 1, 1) ** 2
     chosen = choose_outputs(side, side, depth, channels, 1, on_data)
-    assert chosen == (fastest if saves else None)
+    assert chosen == (best if saves else None)
 
 
 def test_layers_with_few_channels_or_mostly_weights_stay_plain():
