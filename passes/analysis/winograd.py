@@ -30,8 +30,8 @@ LARGE_WEIGHTS = 1 << 22  # elements
 CHOICES = (0, *POINTS)
 # Share of the time of the plain sum of products that must be saved.
 SAVING = 0.2
-# Weights from this size on take much memory, and windows of 4 need 2.25 times those of windows of 2.
-# They must fit the image well: multiply at most this much of what windows of 2 do (0.56 at best).
+# Weights from this size on take much memory, and windows of 4 need 2.25 times as many as windows
+# of 2: they must fit the image well, and multiply this much less (0.56 at best).
 MANY_WEIGHTS = 1 << 18  # elements
 PRODUCTS_WORTH_MEMORY = 0.7
 # Channels from which a product of matrices is worth its transforms.
