@@ -1,8 +1,8 @@
 """Elementwise generics in other orders and groupings of their loops.
 
-In normal form every operand of an elementwise generic is indexed by loops in increasing order,
-without constants: a broadcast operand has lost its dimensions of extent 1. Such an operand can be
-reshaped together with the loops.
+In normal form every operand of an elementwise generic is there once and indexed by loops in
+increasing order, without constants: a broadcast operand has lost its dimensions of extent 1. Such
+an operand can be reshaped together with the loops.
 """
 
 from collections.abc import Sequence
@@ -42,10 +42,9 @@ def settled(value: ir.Value, access: Access, loops: int) -> tuple[ir.Value, Acce
 
 def is_settled(generic: Generic) -> bool:
     """Whether all operands are in normal form already."""
-    return all(
-        _operand_is_settled(generic, value, access)
-        for value, access in zip(generic.inputs, generic.accesses, strict=True)
-    )
+    operands = list(zip(generic.inputs, generic.accesses, strict=True))
+    distinct = all(pair not in operands[:i] for i, pair in enumerate(operands))
+    return distinct and all(_operand_is_settled(generic, *pair) for pair in operands)
 
 
 def _operand_is_settled(generic: Generic, value: ir.Value, access: Access) -> bool:

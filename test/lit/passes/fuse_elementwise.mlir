@@ -79,6 +79,25 @@ func.func @filled_operand(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
 
 #id = affine_map<(i, j) -> (i, j)>
 
+// A tensor that is read twice is one operand.
+// CHECK-LABEL: func.func @same_operand
+// CHECK: linalg.generic {{.*}} ins(%arg0 : tensor<4x6xf32>)
+// CHECK-NEXT: ^bb0(%[[A:.*]]: f32, %{{.*}}: f32):
+// CHECK-NEXT: arith.addf %[[A]], %[[A]]
+func.func @same_operand(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
+  %e = tensor.empty() : tensor<4x6xf32>
+  %r = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]} ins(%x, %x : tensor<4x6xf32>, tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.addf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<4x6xf32>
+  return %r : tensor<4x6xf32>
+}
+
+// -----
+
+#id = affine_map<(i, j) -> (i, j)>
+
 // A value with two users is computed once.
 // CHECK-LABEL: func.func @two_users
 // CHECK: %[[S:.*]] = linalg.generic
