@@ -162,6 +162,8 @@ class _Compiler:
         self._metadata: Any = None
 
     def compile(self, kind: str, graph: fx.GraphModule, _: Sequence) -> Callable:
+        if kind == "forward":
+            _restore_descriptors(graph, TracingContext.get().fw_metadata)
         self._traced[kind] = _Traced.of(graph.graph)
         if kind == "backward":
             graph = self._captured.with_named_gradients(graph)
@@ -227,6 +229,17 @@ def _input_of(descriptor: object, type_: TensorType | None) -> int | None:
     if isinstance(descriptor, GradAOTOutput) and isinstance(descriptor.grad_of, PlainAOTInput):
         return descriptor.grad_of.idx
     raise CaptureError(f"its backward returns {descriptor}, which is no gradient of an input")
+
+
+def _restore_descriptors(forward: fx.GraphModule, metadata: Any) -> None:
+    """Say of a forward's results what they are, which AOTAutograd forgets where the backward draws
+    the random numbers of the forward once more."""
+    output = forward.graph.output_node()
+    special = metadata.num_mutated_inp_runtime_indices or metadata.num_intermediate_bases
+    if "desc" in output.meta or special or metadata.num_outputs_aliased:
+        return
+    own = [PlainAOTOutput(index) for index in range(metadata.num_outputs)]
+    output.meta["desc"] = (*own, *[None] * (len(output.args[0]) - len(own)))
 
 
 def _refuse_what_is_not_plain(metadata: Any, forward: _Traced, saved_from: int) -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.autograd.function import once_differentiable
 
 from mlir_npu.errors import MismatchError
 from mlir_npu.explanation import Explanation
@@ -263,16 +262,31 @@ class _Call(torch.autograd.Function):
         return results
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, *gradients: torch.Tensor | None) -> tuple:
         program = ctx.program
         plan = program.plan
         tangents = [g for g, wanted in zip(gradients, ctx.differentiable) if wanted]
-        found = dict(
-            zip(
-                (gradient.of for gradient in plan.gradients),
-                program.module.backward(ctx.saved_tensors, tangents),
-                strict=True,
-            )
-        )
+        with torch.no_grad():
+            values = program.module.backward(ctx.saved_tensors, tangents)
+        if torch.is_grad_enabled():  # create_graph=True
+            made = [value for value in values if value is not None]
+            last = iter(_Last.apply(*(value.detach().requires_grad_() for value in made)))
+            values = [None if value is None else next(last) for value in values]
+        found = dict(zip((gradient.of for gradient in plan.gradients), values, strict=True))
         return None, None, *(found.get(name) for name in (*plan.inputs, *plan.parameters))
+
+
+class _Last(torch.autograd.Function):
+    """Values that must not be differentiated: taken for constants, they would give wrong
+    gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, *values: torch.Tensor) -> tuple:
+        return tuple(value.view_as(value) for value in values)
+
+    @staticmethod
+    def backward(ctx: Any, *_: torch.Tensor) -> tuple:
+        raise RuntimeError(
+            "the gradients of a captured program have no gradients themselves (double backward): "
+            "run the model without compiling it for that"
+        )

@@ -7,6 +7,7 @@ import torch
 from parity import check_step
 from torch import nn
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 import mlir_npu
 from mlir_npu.errors import CaptureError, MismatchError
@@ -202,6 +203,41 @@ def test_dropout_draws_what_eager_draws():
     actual.square().sum().backward()
     expected.square().sum().backward()
     torch.testing.assert_close(x.grad, other.grad, rtol=1e-3, atol=1e-4)
+
+
+class RecomputedDropout(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.block = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Dropout(0.4), nn.ReLU(), nn.Dropout(0.2))
+        self.head = nn.Conv2d(4, 4, 3)
+
+    def forward(self, x):
+        y = checkpoint(self.block, x, use_reentrant=False)
+        torch._dynamo.graph_break()
+        return checkpoint(F.dropout, self.head(y), use_reentrant=False), y
+
+
+class Seeded(nn.Module):
+    """A call with the same random numbers as another."""
+
+    def __init__(self, call) -> None:
+        super().__init__()
+        self.call = call
+
+    def forward(self, x):
+        torch.manual_seed(5)
+        return self.call(x)
+
+
+def test_a_backward_that_recomputes_draws_the_same_numbers(tmp_path):
+    model = RecomputedDropout()
+    theirs = copy.deepcopy(model)
+    captured = mlir_npu.capture(model, image(), train=True)
+    captured.save(tmp_path, weights=False)
+    for program in captured, mlir_npu.load(tmp_path, dict(model.named_parameters())):
+        x = image()
+        other = copy.deepcopy(x)
+        check_step(Seeded(program), model, Seeded(theirs), (x,), (other,))
 
 
 class Branches(nn.Module):
@@ -415,8 +451,43 @@ def test_calls_that_do_not_fit():
     with pytest.raises(MismatchError, match=r"float32\[2, 3, 16, 16\]"):
         program(image(1, 3, 16, 16, grad=False))
     model.eval()
-    with pytest.raises(MismatchError, match="training is False"):
+    with pytest.raises(MismatchError, match=r"model\.training is False"):
         program(image(grad=False))
+
+
+def test_modules_and_ties_are_those_of_the_capture():
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second, self.third = (nn.Linear(8, 8) for _ in range(3))
+            self.second.weight = self.first.weight
+
+        def forward(self, x):
+            y = self.second(self.first(x).relu())
+            torch._dynamo.graph_break()
+            return self.third(y)
+
+    model = Model()
+    x = torch.randn(4, 8)
+    program = mlir_npu.capture(model, x, train=True)
+    third, model.third = model.third, nn.Linear(8, 8)
+    with pytest.raises(MismatchError, match="module third was replaced"):
+        program(x)
+    model.third = third
+    torch.testing.assert_close(program(x), model(x))
+    model.second.weight = nn.Parameter(torch.zeros(8, 8))
+    with pytest.raises(MismatchError, match=r"first\.weight and second\.weight were one tensor"):
+        program(x)
+
+
+def test_gradients_of_gradients_are_an_error():
+    """A penalty on gradients would be a constant, and training silently wrong."""
+    model = SmallResNet()
+    program = mlir_npu.capture(model, image(), train=True)
+    x = image()
+    (gradient,) = torch.autograd.grad(program(x).sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="double backward"):
+        gradient.square().sum().backward()
 
 
 def test_gradients_add_up_and_a_graph_may_be_kept():
