@@ -28,7 +28,7 @@ def max_pool_backward(
     the windows in which it is that tap."""
     out = grad.shape[2:]
     taps = _taps(x, out, kernel, stride, padding, dilation)
-    winner = _first_maximum(taps)
+    winner = _first_maximum(taps, _first_inside(x, out, stride, padding, dilation, kernel[1]))
     reached = all(o * k == n for o, k, n in zip(out, kernel, x.shape[2:], strict=True))
     touching = list(kernel) == list(stride) and set(dilation) == {1}
     if reached and touching and not any(padding):
@@ -58,9 +58,29 @@ def _steps(
     return aten.slice.Tensor(x, dim, first, first + (out - 1) * step + 1, step)
 
 
-def _first_maximum(taps: Sequence[Tensor]) -> Tensor:
+def _first_inside(
+    x: Tensor,
+    out: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    columns: int,
+) -> Tensor:
+    """For each window the number of its first tap that is not in the padding: it is the maximum of
+    a window in which everything is minus infinity."""
+    if not any(padding):
+        return constant(0, x)
+    with _disable_current_modes():  # a literal of the traced graph, not a traced computation
+        rows, places = (
+            torch.tensor([-(min(i * s - p, 0) // d) for i in range(o)], dtype=x.dtype)
+            for o, s, p, d in zip(out, stride, padding, dilation, strict=True)
+        )
+        return (rows[:, None] * columns + places).view(1, 1, *out)
+
+
+def _first_maximum(taps: Sequence[Tensor], first: Tensor) -> Tensor:
     """As eager finds it: a later tap must be larger, or NaN, of which the last counts."""
-    best, winner = taps[0], constant(0, taps[0])
+    best, winner = taps[0], first
     for number, tap in enumerate(taps[1:], start=1):
         wins = aten.logical_or(aten.gt.Tensor(tap, best), aten.ne.Tensor(tap, tap))
         best = select(wins, tap, best)
