@@ -38,7 +38,7 @@ class TensorInput:
 
     def stand_in(self) -> torch.Tensor:
         """A tensor of its kind, all zeros."""
-        return torch.empty_strided(self.shape, self.strides, dtype=self.dtype).zero_()
+        return torch.empty_strided(self.shape, self.strides, dtype=self.dtype, device="cpu").zero_()
 
     def admit(self, value: Any) -> torch.Tensor:
         """The tensor with the strides it was captured with, where strides say nothing. Raises
@@ -160,7 +160,7 @@ def describe_inputs(
         if type(leaf) in TENSORS and leaf.layout is torch.strided and leaf.is_cpu:
             made = TensorInput(name, index, tuple(leaf.shape), leaf.stride(), leaf.dtype)
             tensors.append(made)
-            leaf = torch.empty_strided(made.shape, made.strides, dtype=made.dtype)
+            leaf = torch.empty_strided(made.shape, made.strides, dtype=made.dtype, device="cpu")
         elif isinstance(leaf, CONSTANTS):
             constants.append(ConstantInput(name, index, leaf))
         else:

@@ -11,9 +11,11 @@ import itertools
 import logging
 import types
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
 from torch import fx
 from torch._dynamo.convert_frame import compile_lock
 from torch._subclasses.fake_tensor import unset_fake_temporarily
@@ -69,7 +71,7 @@ def compile_graph(
     """
     # Tracing patches nn.Module for all threads, and backwards are compiled outside of Dynamo, so
     # they take its lock too. AOTAutograd's fake mode would keep constants from being read.
-    with compile_lock, unset_fake_temporarily():
+    with compile_lock, unset_fake_temporarily(), _making_tensors_on_the_host():
         if options.fallback != "inductor":  # which compiles branches itself
 
             def compile_branch(branch: fx.GraphModule, inner: Mapping[str, Role]) -> Callable:
@@ -104,6 +106,13 @@ def compile_graph(
         _log(kind, reports)
         logger.debug("%s graph as Python:\n%s", kind, source)
         return CompiledGraph(plan, calls, stitch(plan, watched(calls, report), source), report)
+
+
+def _making_tensors_on_the_host() -> AbstractContextManager:
+    """The user may have set another default device, which is for the user's tensors."""
+    if torch.get_default_device().type == "cpu":
+        return nullcontext()
+    return torch.device("cpu")
 
 
 def _mark_zeros(part: Part, zeros: frozenset[str]) -> None:

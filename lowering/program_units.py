@@ -106,7 +106,7 @@ def compile_unit(
 
 def _example(mode: FakeTensorMode, type_: TensorType) -> torch.Tensor:
     with mode:
-        made = torch.empty_strided(type_.shape, type_.strides, dtype=type_.dtype)
+        made = torch.empty_strided(type_.shape, type_.strides, dtype=type_.dtype, device="cpu")
     return made.requires_grad_(type_.requires_grad)
 
 

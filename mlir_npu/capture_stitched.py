@@ -144,7 +144,8 @@ def _copies(leaves: Sequence[Any], train: bool) -> list[Any]:
     found = []
     for leaf in leaves:
         if isinstance(leaf, torch.Tensor):
-            copy = torch.empty_strided(leaf.shape, leaf.stride(), dtype=leaf.dtype)
+            shape, strides = leaf.shape, leaf.stride()
+            copy = torch.empty_strided(shape, strides, dtype=leaf.dtype, device=leaf.device)
             with torch.no_grad():
                 copy.copy_(leaf)
             leaf = copy.requires_grad_(leaf.requires_grad and train)

@@ -134,7 +134,9 @@ class Program:
             constant.index: constant.value for constant in self._inputs.constants
         }
         for tensor in self._inputs.tensors:
-            made = torch.empty_strided(tensor.shape, tensor.strides, dtype=tensor.dtype)
+            made = torch.empty_strided(
+                tensor.shape, tensor.strides, dtype=tensor.dtype, device="cpu"
+            )
             leaves[tensor.index] = made.zero_()
         inputs, keywords = self._inputs.unflatten([leaves[index] for index in sorted(leaves)])
         program = capture_stitched(self._model, inputs, keywords, self._options, train=False)
@@ -255,7 +257,7 @@ def _plan_result(
     graph: WholeGraph, executable: Executable | None, leaves: Sequence[Any], watch: Watch
 ) -> ResultPlan:
     """From what the model makes of stand-ins for the results of its graph."""
-    outputs = [torch.empty(0) for _ in range(graph.result_count)]
+    outputs = [torch.empty(0, device="cpu") for _ in range(graph.result_count)]
 
     def stand_in(*inputs: Any) -> list[Any]:
         for output, source in (executable.returned if executable else {}).items():

@@ -31,7 +31,7 @@ def total(
     parts = [part for part in parts if part is not None]
     if len(parts) == 1 and parts[0].stride() == tuple(strides) and parts[0].dtype is dtype:
         return parts[0]
-    made = torch.empty_strided(shape, strides, dtype=dtype)
+    made = torch.empty_strided(shape, strides, dtype=dtype, device="cpu")
     if not parts:
         return made.zero_()
     made.copy_(parts[0])
@@ -47,7 +47,7 @@ def view_gradient(
 ) -> torch.Tensor:
     """For the base (shape, strides, dtype) of a view (shape, strides, offset)."""
     shape, strides, dtype = base
-    made = torch.empty_strided(shape, strides, dtype=dtype).zero_()
+    made = torch.empty_strided(shape, strides, dtype=dtype, device="cpu").zero_()
     sizes, steps, offset = view
     repeated = [dim for dim, step in enumerate(steps) if step == 0 and sizes[dim] > 1]
     if repeated:

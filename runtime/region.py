@@ -224,7 +224,7 @@ class CompiledRegion:
             block.values[slot] = pointer
         for slot in function.slots("output"):
             argument = function.arguments[slot]
-            value = torch.empty(argument.shape, dtype=argument.dtype)
+            value = torch.empty(argument.shape, dtype=argument.dtype, device="cpu")
             block.values[slot] = value.data_ptr()
             owned.append(value)
             pointers.append(value.data_ptr())

@@ -34,7 +34,8 @@ class ResultPool:
                 if kept.nbytes == size and _is_unused(kept):
                     self._kept.append(self._kept.pop(index))
                     storage = kept.untyped_storage()
-                    return torch.empty(0, dtype=dtype).set_(storage, 0, shape, strides)
+                    flat = torch.empty(0, dtype=dtype, device="cpu")
+                    return flat.set_(storage, 0, shape, strides)
             result = empty_strided(shape, strides, dtype)
             if size <= self._limit:
                 self._keep(result)
@@ -42,7 +43,8 @@ class ResultPool:
 
     def _keep(self, result: torch.Tensor) -> None:
         with torch.inference_mode(False):
-            kept = torch.empty(0, dtype=torch.uint8).set_(result.untyped_storage())
+            kept = torch.empty(0, dtype=torch.uint8, device="cpu")
+            kept.set_(result.untyped_storage())
         self._kept.append(kept)
         while sum(tensor.nbytes for tensor in self._kept) > self._limit:
             del self._kept[0]
@@ -62,5 +64,5 @@ def _uses(tensor: torch.Tensor) -> tuple[int, int]:
     return torch._C._storage_Use_Count(storage._cdata), sys.getrefcount(storage)
 
 
-_ALONE = _uses(torch.empty(1))
+_ALONE = _uses(torch.empty(1, device="cpu"))
 RESULTS = ResultPool()

@@ -113,13 +113,14 @@ class TensorSpec:
         """The tensor itself if compiled code can read it in place, else a packed copy."""
         if self.accepts(tensor):
             return tensor
-        return torch.empty_strided(self.shape, self.dense, dtype=self.dtype).copy_(tensor)
+        packed = torch.empty_strided(self.shape, self.dense, dtype=self.dtype, device="cpu")
+        return packed.copy_(tensor)
 
     def restore(self, packed: torch.Tensor) -> torch.Tensor:
         """A tensor with the caller's strides (gaps, expanded dims) from the packed one."""
         if self.is_dense:
             return packed
-        result = torch.empty_strided(self.shape, self.strides, dtype=self.dtype)
+        result = torch.empty_strided(self.shape, self.strides, dtype=self.dtype, device="cpu")
         target, source = result, packed
         for dim, (size, stride) in enumerate(zip(self.shape, self.strides)):
             if stride == 0 and size > 1:  # an expanded dim has one element in memory
