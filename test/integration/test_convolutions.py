@@ -144,16 +144,15 @@ def test_conv3d_runs_on_the_npu(model):
     assert on_npu(model, x)
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])
-def test_other_dtypes_run_on_the_host_with_a_reason(dtype):
+def test_float64_runs_on_the_host_with_a_reason():
     """peers V8, D1, D4."""
-    model, x = nn.Conv2d(4, 8, 3, bias=False).to(dtype).eval(), torch.randn(1, 4, 9, 9, dtype=dtype)
+    model, x = nn.Conv2d(4, 8, 3, bias=False).double().eval(), torch.randn(1, 4, 9, 9).double()
     with torch.no_grad():
         explanation = mlir_npu.explain(model, x)
         torch.testing.assert_close(explanation.result, model(x))
     assert explanation.regions == 0
     reasons = " ".join(r.reason for r in explanation.graphs[0].rejections)
-    assert str(dtype).removeprefix("torch.") in reasons
+    assert "float64" in reasons
 
 
 SPECIAL = torch.tensor([float("nan"), float("inf"), -float("inf"), 0.0, -0.0, 1e-45, -3.0, 7.0])

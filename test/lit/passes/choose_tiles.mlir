@@ -79,10 +79,10 @@ func.func private @slice(%x: tensor<8x16xf32>) -> tensor<8x4xf32> attributes {np
 // SMALL-SAME: bound = "data movement"
 // SERIAL-SAME: bound = "data movement"
 // UNTILED-SAME: bound = "data movement"
-func.func private @transpose(%x: tensor<512x128xf32>) -> tensor<128x512xf32> attributes {npu.kernel = "copy"} {
-  %e = tensor.empty() : tensor<128x512xf32>
-  %r = linalg.transpose ins(%x : tensor<512x128xf32>) outs(%e : tensor<128x512xf32>) permutation = [1, 0]
-  return %r : tensor<128x512xf32>
+func.func private @transpose(%x: tensor<1024x256xf32>) -> tensor<256x1024xf32> attributes {npu.kernel = "copy"} {
+  %e = tensor.empty() : tensor<256x1024xf32>
+  %r = linalg.transpose ins(%x : tensor<1024x256xf32>) outs(%e : tensor<256x1024xf32>) permutation = [1, 0]
+  return %r : tensor<256x1024xf32>
 }
 
 // A schedule that is there is kept.

@@ -64,7 +64,6 @@ def test_convolutions_of_one_to_three_dimensions_are_supported(case):
     ("case", "words"),
     [
         (dict(x=(1, 3, 8, 8), weight=(4, 3, 3, 3), dtype=torch.float64), "float64"),
-        (dict(x=(1, 3, 8, 8), weight=(4, 3, 3, 3), dtype=torch.bfloat16), "bfloat16"),
         (dict(x=(1, 3, 8, 8), weight=(4, 3, 3, 3), dtype=torch.complex64), "complex64"),
         (dict(x=(0, 3, 8, 8), weight=(4, 3, 3, 3)), "0x3x8x8"),
     ],
