@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import _disable_current_modes
 
 from mlir_npu.lowering.decomposition_table import aten, decomposes
 
@@ -75,11 +76,24 @@ def slice_scatter(
     first, last, _ = slice(start, end).indices(extent)
     if last <= first:
         return aten.clone(x)
+    if step > 1:
+        spread = slice_backward(source, x.shape, dim, first, last, step)
+        return aten.where.self(_places(x, dim, first, last, step), spread, x)
     kept = [(0, first), (last, extent)]
     before, after = (
         [aten.slice.Tensor(x, dim, low, high)] if low < high else [] for low, high in kept
     )
     return aten.cat([*before, source, *after], dim)
+
+
+def _places(x: Tensor, dim: int, first: int, last: int, step: int) -> Tensor:
+    """Where a slice is, to be broadcast."""
+    shape = [1] * x.dim()
+    shape[dim] = x.shape[dim]
+    with _disable_current_modes():  # a literal of the traced graph, not a traced computation
+        places = torch.zeros(x.shape[dim], dtype=torch.bool)
+        places[first:last:step] = True
+        return places.view(shape)
 
 
 @decomposes(aten.select_scatter.default)
@@ -114,6 +128,9 @@ def slice_backward(
         spread = aten.constant_pad_nd(spread, [0, 0] * (len(shape) - 1 - dim) + [0, step - 1], 0.0)
         shape[dim] *= step
         grad = aten.view(spread, shape)
+        if first + shape[dim] > extent:
+            shape[dim] = extent - first
+            grad = aten.slice.Tensor(grad, dim, 0, shape[dim])
     sides = [0, 0] * (len(shape) - 1 - dim) + [first, extent - first - shape[dim]]
     return aten.constant_pad_nd(grad, sides, 0.0)
 

@@ -210,3 +210,22 @@ def test_calls_outside_of_the_npu_rules_are_no_internal_errors(model, shape):
     reasons = [part.reason or "" for graph in explained.graphs for part in graph.parts]
     assert not [reason for reason in reasons if "internal error" in reason]
     assert len(explained.graphs) == 2
+
+
+class Steps(nn.Module):
+    """Slices with steps, read and written: their elements, and what is beyond the last."""
+
+    def forward(self, x, values):
+        y = torch.sin(x)
+        y[:, 1::2] = values[:, ::3]
+        y[:, :, -5:9:3] = 0
+        return y, torch.cat([x, x], 1)[:, 2::5, 3:8:4].cos()
+
+
+def test_slices_with_steps_are_no_internal_errors(caplog):
+    inputs = (torch.randn(2, 7, 10), torch.randn(2, 8, 10))
+    with caplog.at_level(logging.WARNING, logger="mlir_npu"):
+        check_inference(Steps(), *inputs)
+        torch._dynamo.reset()
+        check_training(Steps(), *(x.requires_grad_() for x in inputs))
+    assert not any("internal error" in message for message in warnings_of(caplog))
