@@ -193,7 +193,7 @@ def _lift_constants(traced: fx.GraphModule) -> tuple[torch.Tensor, ...]:
             placeholder.meta.update(node.meta)
             node.replace_all_uses_with(placeholder)
             graph.erase_node(node)
-            constants.append(value)
+            constants.append(_in_plain_order(value))
             last = [placeholder]
             continue
         for user in list(node.users)[1:]:
@@ -202,6 +202,13 @@ def _lift_constants(traced: fx.GraphModule) -> tuple[torch.Tensor, ...]:
             twin.meta.update(node.meta)
             user.replace_input_with(node, twin)
     return tuple(constants)
+
+
+def _in_plain_order(constant: torch.Tensor) -> torch.Tensor:
+    """Placeholders of constants have the shape that the program sees."""
+    if TensorSpec.of(constant).is_row_major:
+        return constant
+    return constant.clone(memory_format=torch.contiguous_format)
 
 
 def _output(node: fx.Node | None, placeholders: list[fx.Node], computed: list[fx.Node]) -> Output:
