@@ -33,13 +33,13 @@ def check(model, *inputs, folder: Path, threads: int = 1, **options) -> dict:
     names = [entry["value"] for entry in plan["inputs"] if entry["value"] is not None]
     expected = pytree.tree_leaves(theirs(*given))
     entries = plan["outputs"]
-    tangents = {
-        entry["tangent"]: torch.randn_like(output)
-        for entry, output in zip(entries, expected, strict=True)
-        if "tangent" in entry
-    }
-    pairs = [(output, tangents[entry["tangent"]])
-             for entry, output in zip(entries, expected) if "tangent" in entry]  # fmt: skip
+    tangents: dict[str, torch.Tensor] = {}
+    pairs = []
+    for entry, output in zip(entries, expected, strict=True):
+        if "tangent" in entry:
+            pairs.append((output, torch.randn_like(output)))
+            of_others = tangents.get(entry["tangent"], torch.zeros(()))
+            tangents[entry["tangent"]] = of_others + pairs[-1][1]  # outputs that are one value
     torch.autograd.backward([o for o, _ in pairs], [t for _, t in pairs])
 
     found = run(path, dict(zip(names, inputs)) | tangents, threads=threads)
@@ -109,6 +109,22 @@ def test_tangents_of_outputs_that_look_alike(tmp_path: Path) -> None:
     values = {value["name"]: value for value in plan["values"]}
     for entry in plan["outputs"]:
         assert values[entry["tangent"]]["source"]["of"] == entry["value"]
+
+
+def test_an_output_that_is_returned_twice_and_a_layer_that_is_called_twice(tmp_path: Path) -> None:
+    class Twice(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = nn.Conv2d(3, 4, 3, padding=1), nn.Conv2d(4, 4, 3, padding=1)
+
+        def forward(self, x):
+            y = self.a(x)
+            torch._dynamo.graph_break()
+            return {"sum": self.b(self.b(y)) + y + self.b(y), "pair": [y, y]}
+
+    plan = check(Twice(), torch.randn(2, 3, 8, 8), folder=tmp_path)
+    tangents = [output["tangent"] for output in plan["outputs"]]
+    assert tangents[1] == tangents[2] != tangents[0]
 
 
 def test_graph_breaks(tmp_path: Path) -> None:
