@@ -117,6 +117,11 @@ def unbind(x: Tensor, dim: int = 0) -> list[Tensor]:
     return [aten.select.int(x, dim, index) for index in range(x.shape[dim])]
 
 
+def sgn(x: Tensor) -> Tensor:
+    """As the gradient of abs spells it."""
+    return NotImplemented if x.is_complex() else aten.sign.default(x)
+
+
 def hardtanh_backward(gradient: Tensor, x: Tensor, low: float, high: float) -> Tensor:
     """0 where x is NaN, as in eager; torch's decomposition passes the gradient."""
     inside = (x > low) & (x < high)
@@ -259,6 +264,7 @@ _ARITHMETIC: dict[torch._ops.OpOverload, Callable] = {
     aten.minimum.default: minimum,
     aten.trunc.default: trunc,
     aten.neg.default: neg,
+    aten.sgn.default: sgn,
     aten.hardtanh_backward.default: hardtanh_backward,
     aten.hardswish_backward.default: hardswish_backward,
     aten.isnan.default: isnan,
