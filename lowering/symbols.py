@@ -52,6 +52,15 @@ def size_reader(graph_module: fx.GraphModule, inputs: Set[sympy.Symbol]) -> Size
     return SizeReader(tuple(found), lambda arguments: tuple([read(arguments) for read in readers]))
 
 
+def has_known_symbols(graph_module: fx.GraphModule) -> bool:
+    """Whether some extent of a tensor is written as a symbol whose only value a guard has fixed."""
+    return any(
+        isinstance(extent, torch.SymInt) and not extent.node.expr.free_symbols
+        for value in _tensors(graph_module)
+        for extent in extents(value)
+    )
+
+
 def extents(value: object) -> tuple[int | torch.SymInt, ...]:
     """Sizes, strides and offset of a strided tensor; nothing of any other value."""
     if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:

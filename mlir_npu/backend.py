@@ -35,7 +35,8 @@ def mlir_npu(
     from mlir_npu.lowering.joint_graph import partition_joint
     from mlir_npu.lowering.roles import CapturedGraph
     from mlir_npu.lowering.specializations import Specializations
-    from mlir_npu.lowering.symbols import input_symbols, size_reader
+    from mlir_npu.lowering.specialize import specialize
+    from mlir_npu.lowering.symbols import has_known_symbols, input_symbols, size_reader
 
     captured = CapturedGraph(graph_module, example_inputs)
     symbols = input_symbols(graph_module)
@@ -56,7 +57,7 @@ def mlir_npu(
 
         reader = size_reader(graph, symbols)
         if reader is None:
-            return compile_static(graph)
+            return compile_static(specialize(graph, {}) if has_known_symbols(graph) else graph)
         return Specializations(graph, reader, compile_static, always=parsed.strict)
 
     return aot_autograd(

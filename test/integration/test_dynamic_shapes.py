@@ -539,3 +539,15 @@ def test_weights_may_change_under_all_sizes():
             for ours, theirs in zip(model.parameters(), other.parameters()):
                 theirs.add_(torch.randn_like(theirs))
                 ours.copy_(theirs)
+
+
+@pytest.mark.parametrize("mode", ["no_grad", "training"])
+def test_strides_that_change_where_the_sizes_do_not(mode):
+    """Dynamo makes the stride of the dimension of size 1 a symbol, and a guard fixes it."""
+    model = nn.Conv3d(1, 7, 1, padding=(0, 1, 0), padding_mode="replicate").eval()
+    compiled = compile_model(model, min_region_macs=0, strict=True)
+    images = torch.randn(2, 1, 2, 5, 8)
+    with torch.set_grad_enabled(mode == "training"):
+        for strides in ((80, 1, 40, 8, 1), (80, 80, 40, 8, 1)):
+            x = images.as_strided(images.shape, strides)
+            assert_same(compiled(x), model(x))
