@@ -550,4 +550,4 @@ def test_strides_that_change_where_the_sizes_do_not(mode):
     with torch.set_grad_enabled(mode == "training"):
         for strides in ((80, 1, 40, 8, 1), (80, 80, 40, 8, 1)):
             x = images.as_strided(images.shape, strides)
-            assert_same(compiled(x), model(x))
+            torch.testing.assert_close(compiled(x), model(x), rtol=1e-4, atol=1e-5)
