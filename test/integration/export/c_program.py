@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch import nn
 
 HERE = Path(__file__).parent
 WARNINGS = ("-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror")
@@ -34,6 +35,18 @@ COMPILER = find_compiler()
 needs_compiler = pytest.mark.skipif(
     COMPILER is None, reason="there is no C compiler (CC, cc, gcc, clang or the package ziglang)"
 )
+
+
+class TwoRegions(nn.Module):
+    """Two convolutions with something between that is not for the NPU."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a = nn.Conv2d(3, 8, 3, padding=1)
+        self.b = nn.Conv2d(8, 4, 3, stride=2)
+
+    def forward(self, x):
+        return self.b(torch.sin(self.a(x))).relu()
 
 
 def compile_c(*arguments: object) -> None:

@@ -9,25 +9,22 @@ from pathlib import Path
 
 import pytest
 import torch
-from c_program import COMPILER, build, compile_c, needs_compiler, read_plan, results, run
+from c_program import (
+    COMPILER,
+    TwoRegions,
+    build,
+    compile_c,
+    needs_compiler,
+    read_plan,
+    results,
+    run,
+)
 from torch import nn
 from torch.utils import _pytree as pytree
 
 import mlir_npu
 
 pytestmark = needs_compiler
-
-
-class TwoRegions(nn.Module):
-    """Two convolutions with something between that is not for the NPU."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.a = nn.Conv2d(3, 8, 3, padding=1)
-        self.b = nn.Conv2d(8, 4, 3, stride=2)
-
-    def forward(self, x):
-        return self.b(torch.sin(self.a(x))).relu()
 
 
 def check(model, *inputs, folder: Path, threads: int = 1, flags=(), **options) -> Path:

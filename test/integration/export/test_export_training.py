@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from c_program import needs_compiler, read_plan, results, run
+from c_program import TwoRegions, needs_compiler, read_plan, results, run
 from jsonschema import Draft202012Validator
 from test_export_plan import SCHEMA, check_references
 from torch import nn
@@ -64,18 +64,6 @@ def check(model, *inputs, folder: Path, threads: int = 1, **options) -> dict:
 def _close(ours: torch.Tensor, theirs: torch.Tensor) -> None:
     largest = theirs.abs().max().item()
     torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5 * max(1, largest))
-
-
-class TwoRegions(nn.Module):
-    """Two convolutions with something between that is not for the NPU."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.a = nn.Conv2d(3, 8, 3, padding=1)
-        self.b = nn.Conv2d(8, 4, 3, stride=2)
-
-    def forward(self, x):
-        return self.b(torch.sin(self.a(x))).relu()
 
 
 @pytest.mark.parametrize(
