@@ -14,11 +14,16 @@ share is loaded once, and memory gives several streams faster than one. Only reg
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mlir_npu.dialect.bindings import ir, vector
 from mlir_npu.passes.analysis.loop_nest import Dim, unit_dim
-from mlir_npu.passes.analysis.register_tile import VectorUnit, split, vector_pieces
+from mlir_npu.passes.analysis.register_tile import (
+    LINE_BYTES,
+    VectorUnit,
+    split,
+    vector_pieces,
+)
 from mlir_npu.passes.microkernels.buffers import Operand
 from mlir_npu.passes.microkernels.emit import Offset, loop
 from mlir_npu.passes.microkernels.lanewise import TILE_VECTORS, Cells, Combine
@@ -36,6 +41,8 @@ from mlir_npu.passes.microkernels.region import splat_constant, vector_type
 
 # Rows that are reduced together: four streams from memory had a third more bandwidth than one.
 ROWS = 4
+# A matrix of this many bytes comes from memory: rows this many groups ahead are asked for early.
+STREAMED_BYTES, GROUPS_AHEAD = 1 << 18, 2
 # Independent sums that keep the arithmetic busy.
 LATENCY = 8
 # What a partial result starts from; for integers a function of their bits.
@@ -61,6 +68,14 @@ IDENTITIES = {
 
 
 @dataclass(frozen=True)
+class Stream:
+    """An operand that comes from memory; `ahead`: elements to the place that is needed later."""
+
+    operand: int
+    ahead: int
+
+
+@dataclass(frozen=True)
 class Horizontal:
     """`pixels` and `outer` reduction loops outermost first; `lanes` is the contiguous reduction,
     `element` the type that it accumulates in."""
@@ -73,6 +88,7 @@ class Horizontal:
     combiner: str
     cells: Cells
     element: ir.Type
+    streams: tuple[Stream, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -115,6 +131,8 @@ def emit_horizontal(nest: Horizontal, unit: VectorUnit) -> None:
         for_each(pixels, start, lambda cursor: _emit_rows(nest, [cursor], unit))
         return
 
+    nest = replace(nest, streams=_streams(nest, rows))
+
     def groups(cursor: Cursor) -> None:
         for span in split(rows.extent, ROWS):
             step = span.size
@@ -125,6 +143,19 @@ def emit_horizontal(nest: Horizontal, unit: VectorUnit) -> None:
             for_span(span, rows, cursor, group)
 
     for_each(outer, start_of(nest.operands), groups)
+
+
+def _streams(nest: Horizontal, rows: Dim) -> tuple[Stream, ...]:
+    """The matrix of a product with a vector, unless it is small."""
+    return tuple(
+        Stream(index, GROUPS_AHEAD * ROWS * between)
+        for index, (operand, between, along) in enumerate(
+            zip(nest.operands, rows.strides, nest.lanes.strides, strict=True)
+        )
+        if between
+        and along == 1
+        and rows.extent * between * operand.element.width // 8 >= STREAMED_BYTES
+    )
 
 
 def _share_input(nest: Horizontal, rows: Dim) -> bool:
@@ -185,6 +216,8 @@ def _lanes(nest: Horizontal, cursors: list[Cursor], sums: Sums, width: int) -> S
     def iteration(counter: Offset, carried: list[ir.Value]) -> Sequence[ir.Value]:
         places = tiles(counter)
         lanes = lanes_along(nest.lanes, [width] * count, none)
+        for tile in places:
+            _prefetch(nest, tile, step)
         cells = [(tile, lane) for tile in places for lane in lanes]
         return [nest.combine(*cell, value) for cell, value in zip(cells, carried, strict=True)]
 
@@ -196,6 +229,14 @@ def _lanes(nest: Horizontal, cursors: list[Cursor], sums: Sums, width: int) -> S
     partial = loop(0, main, step, iteration, [v for row in sums.partial for v in row])
     rest = loop(main, nest.lanes.extent, 1, single, sums.rest)
     return sums.of([*partial, *rest])
+
+
+def _prefetch(nest: Horizontal, tile: Tile, elements: int) -> None:
+    """The lines of `elements` of every stream, as many rows ahead as it says."""
+    for stream in nest.streams:
+        line = LINE_BYTES * 8 // nest.operands[stream.operand].element.width
+        for start in range(0, elements, line):
+            tile.prefetch(stream.operand, stream.ahead + start)
 
 
 def _join(combiner: str, values: list[ir.Value]) -> ir.Value:

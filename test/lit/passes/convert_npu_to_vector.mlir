@@ -52,6 +52,22 @@ func.func @through_memory(%l: memref<3x9xf32, #npu.space<"sram">>, %r: memref<1x
 
 // -----
 
+// Few pixels use every block of weights: while one is in use the next one is asked for, a line at a time.
+// CHECK-LABEL: func.func @few_pixels
+// CHECK: scf.for
+// CHECK: scf.for {{.*}} iter_args
+// CHECK-COUNT-1: memref.prefetch {{.*}}, read, locality<2>, data
+// CHECK-NOT: memref.prefetch
+// CHECK: vector.fma
+// CHECK: return
+func.func @few_pixels(%l: memref<12x32xf32, #npu.space<"sram">>, %r: memref<8x32x8xf32, #npu.space<"sram">>,
+                      %acc: memref<12x8x8xf32, #npu.space<"acc">>) {
+  "npu.matmul"(%l, %r, %acc) : (memref<12x32xf32, #npu.space<"sram">>, memref<8x32x8xf32, #npu.space<"sram">>, memref<12x8x8xf32, #npu.space<"acc">>) -> ()
+  return
+}
+
+// -----
+
 // Dense operands are one long loop: 4 vectors of 8, then what is left.
 // CHECK-LABEL: func.func @elementwise
 // CHECK: scf.for
