@@ -106,7 +106,8 @@ def compile_case(case: Case, name: str, folder: Path) -> dict:
     started = time.perf_counter()
     actual = engine.prepare(model, x)()
     seconds = time.perf_counter() - started
-    return checked(model, x, expected, actual) | {"values": [seconds]}
+    outcome = {"values": [seconds], "notes": engine.notes()}
+    return checked(model, x, expected, actual) | outcome
 
 
 def memory_case(case: Case, name: str, folder: Path) -> dict:
@@ -125,7 +126,7 @@ def memory_case(case: Case, name: str, folder: Path) -> dict:
     else:
         tolerance_of = model
     whole, run, actual = memory.measure(load, weights)
-    outcome = {"values": [whole], "notes": {"run": run}}
+    outcome = {"values": [whole], "notes": engine.notes() | {"run": run}}
     return checked(tolerance_of, x, expected, actual) | outcome
 
 

@@ -87,7 +87,8 @@ def _compile(
     from mlir_npu.dialect.bindings import ir
     from mlir_npu.export.symbols import make_linkable
     from mlir_npu.lowering.importer import lower_to_linalg, torch_module
-    from mlir_npu.passes.pipelines import LAST_PLANNED, StageFailure, run_stage
+    from mlir_npu.passes.pipelines import LAST_PLANNED
+    from mlir_npu.passes.run_stages import StageFailure, run_stage
     from mlir_npu.runtime.compile_jobs import plan_module
     from mlir_npu.runtime.emit import emit_object
 

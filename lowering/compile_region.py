@@ -232,7 +232,8 @@ def _compile_whole(module: ir.Module, recipe: Recipe, dump: StageDump) -> Compil
 
 def _explain(failure: JobFailure, recipe: Recipe, dump: StageDump) -> Exception:
     """The error for the user, with files that show it again."""
-    from mlir_npu.passes.pipelines import StageFailure, pipeline_of
+    from mlir_npu.passes.pipelines import pipeline_of
+    from mlir_npu.passes.run_stages import StageFailure
 
     cause = failure.cause
     if isinstance(cause, StageFailure):

@@ -90,7 +90,7 @@ def _run(module: ir.Module, options: OptOptions) -> list[Diagnostic]:
         return failure.diagnostics
     if options.stages is None:
         return []
-    from mlir_npu.passes.pipelines import StageFailure, run_stages  # most runs need no stage
+    from mlir_npu.passes.run_stages import StageFailure, run_stages  # most runs need no stage
 
     first, last = options.stages
     try:

@@ -1,22 +1,15 @@
 """The whole order of compilation, in one place: stages of passes from linalg on tensors to LLVM.
 
-Every stage is a textual pipeline that `npu-opt --pass-pipeline` runs as it stands here, and every
-stage ends with `verify_stage`. A stage that fails raises StageFailure, which holds the IR before
-the stage, so that the failure can be reproduced with one command.
+Every stage is a textual pipeline that `npu-opt --pass-pipeline` runs as it stands here;
+`run_stages` runs them in Python.
 """
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from mlir_npu.passes.analysis.tile_choice import MODES
-
-if TYPE_CHECKING:  # a process that has its compiling done elsewhere names stages, without MLIR
-    from mlir_npu.dialect.bindings import ir
-    from mlir_npu.passes.diagnostics import Diagnostic
 
 CLEANUP = ("canonicalize", "cse")
 
@@ -195,32 +188,6 @@ LAST_PLANNED = "allocate"
 HOST_RECIPE = Recipe(HOST_STAGES[:1], HOST_STAGES[1:])
 
 
-class StageFailure(Exception):
-    """A stage failed. `ir_before` is the module before the stage, `pipeline` what ran on it."""
-
-    def __init__(
-        self,
-        stage: Stage,
-        pass_name: str,
-        diagnostics: tuple[Diagnostic, ...],
-        ir_before: str,
-    ):
-        super().__init__(stage, pass_name, diagnostics, ir_before)  # what a copy is made from
-        self.stage = stage.name
-        self.pipeline = stage.pipeline
-        self.pass_name = pass_name
-        self.diagnostics = diagnostics
-        self.ir_before = ir_before
-
-    def __str__(self) -> str:
-        messages = "; ".join(diagnostic.message for diagnostic in self.diagnostics)
-        return f"stage '{self.stage}', pass '{self.pass_name}': {messages}"
-
-    def reproduction(self, path: str) -> str:
-        """The command that repeats the failure once `ir_before` has been written to `path`."""
-        return f"npu-opt {shlex.quote(path)} --pass-pipeline={shlex.quote(self.pipeline)}"
-
-
 def stages(schedule: str = MODES[0], winograd: bool = True) -> tuple[Stage, ...]:
     """STAGES for one mode of choose-tiles, with or without Winograd convolutions.
 
@@ -246,53 +213,3 @@ def npu_recipe(schedule: str = MODES[0], winograd: bool = True) -> Recipe:
 
 def stage_names() -> tuple[str, ...]:
     return tuple(stage.name for stage in STAGES)
-
-
-def run_stages(
-    module: ir.Module,
-    on_stage: Callable[[str, ir.Module], None] | None = None,
-    *,
-    first: str | None = None,
-    last: str | None = None,
-    schedule: str = MODES[0],
-    winograd: bool = True,
-) -> None:
-    """Run the stages from `first` to `last`, all by default; the module needs an `npu.target`.
-
-    schedule, winograd: see `stages`. `on_stage(name, module)` is called after every stage that
-    passed its check. Raises StageFailure.
-    """
-    names = stage_names()
-    for name in (first, last):
-        if name is not None and name not in names:
-            raise ValueError(f"no stage is called '{name}'; there are {', '.join(names)}")
-    begin = names.index(first) if first else 0
-    end = names.index(last) + 1 if last else len(names)
-    for stage in stages(schedule, winograd)[begin:end]:
-        run_stage(module, stage)
-        if on_stage is not None:
-            on_stage(stage.name, module)
-
-
-def run_stage(module: ir.Module, stage: Stage) -> None:
-    """Run one stage and its check."""
-    from mlir_npu.passes.diagnostics import Diagnostic
-    from mlir_npu.passes.pass_manager import PipelineFailure, run_pipeline
-    from mlir_npu.passes.verify_stage import StageViolation, verify_stage
-
-    before = module.operation.clone(False)
-    done: list[str] = []
-    try:
-        run_pipeline(module, stage.pipeline, after_each=lambda name, _: done.append(name))
-        verify_stage(module, stage.name)
-    except PipelineFailure as failure:
-        name, diagnostics = failure.pass_name, tuple(failure.diagnostics)
-        raise StageFailure(stage, name, diagnostics, before.get_asm()) from failure
-    except StageViolation as violation:
-        asm = before.get_asm()
-        raise StageFailure(stage, "verify-stage", violation.diagnostics, asm) from violation
-    except Exception as error:  # a fault of a pass: reported like any failure, with its traceback
-        name = (*stage.passes, "verify-stage")[len(done)].partition("{")[0]
-        text = f"internal error: {type(error).__name__}: {error}"
-        diagnostics = (Diagnostic("error", "loc(unknown)", None, text),)
-        raise StageFailure(stage, name, diagnostics, before.get_asm()) from error

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from mlir_npu.dialect.bindings import ir, make_context
 from mlir_npu.passes.kernels.choices import SCHEDULES, set_choices
-from mlir_npu.passes.pipelines import Recipe, run_stage
+from mlir_npu.passes.pipelines import Recipe
+from mlir_npu.passes.run_stages import run_stage
 from mlir_npu.passes.split_kernels import split_kernels
 from mlir_npu.runtime import tuning_questions
 from mlir_npu.runtime.bytecode import bytecode as bytecode

@@ -14,8 +14,9 @@ from mlir_npu.passes.kernels.choices import SCHEDULES, WINOGRAD, kernel_text, ke
 from mlir_npu.passes.kernels.describe import describe
 from mlir_npu.passes.kernels.walk import called, functions, kernels, nested, string, symbol
 from mlir_npu.passes.pass_manager import run_pipeline
-from mlir_npu.passes.pipelines import Recipe, Stage, run_stage
+from mlir_npu.passes.pipelines import Recipe, Stage
 from mlir_npu.passes.rewriting.convolution_alone import convolution_alone
+from mlir_npu.passes.run_stages import run_stage
 from mlir_npu.runtime.bytecode import bytecode
 from mlir_npu.runtime.tuning import Question
 

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.dialect.target import TargetError, available_targets, load_target, target_of
-from mlir_npu.passes.pipelines import StageFailure
+from mlir_npu.passes.run_stages import StageFailure
 from mlir_npu.scripts.sim_files import DEFAULT_TARGET, UsageError, check_outputs, parse
 from mlir_npu.simulator.check import check_module, has_untiled_form
 from mlir_npu.simulator.delivery import check_delivery

@@ -10,7 +10,7 @@ import numpy as np
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.choose_tiles import SCHEDULE, UNTILED
 from mlir_npu.passes.kernels.walk import argument_roles, entry, kernels, symbol
-from mlir_npu.passes.pipelines import run_stages
+from mlir_npu.passes.run_stages import run_stages
 from mlir_npu.simulator.buffers import dtype_of
 from mlir_npu.simulator.functional import run_function, small_integers
 from mlir_npu.simulator.staging import WrongStage, stage_module, stage_of

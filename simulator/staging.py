@@ -6,7 +6,7 @@ from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.analysis.tile_choice import MODES as SCHEDULES
 from mlir_npu.passes.choose_tiles import SCHEDULE
 from mlir_npu.passes.kernels.walk import argument_roles, functions, kernels, nested
-from mlir_npu.passes.pipelines import run_stages
+from mlir_npu.passes.run_stages import run_stages
 
 LAST_STAGE = "allocate"
 TILE_LOOPS = ("scf.forall", "scf.for")

@@ -15,7 +15,8 @@ from mlir_npu import Explanation
 from mlir_npu.graph_breaks import record_graph_breaks
 from mlir_npu.lowering.region_modules import collect_modules
 from mlir_npu.lowering.report import GraphReport, collect
-from mlir_npu.passes.pipelines import STAGES, run_stage
+from mlir_npu.passes.pipelines import STAGES
+from mlir_npu.passes.run_stages import run_stage
 from mlir_npu.scripts.networks.survey.entry import Entry
 from mlir_npu.scripts.networks.survey.measure import Deviation, deviations, infer, train
 

@@ -13,7 +13,8 @@ from mlir_npu.lowering import autotune
 from mlir_npu.options import Options
 from mlir_npu.passes.kernels.choices import SCHEDULES, WINOGRAD, set_choices
 from mlir_npu.passes.kernels.walk import kernels, nested, string
-from mlir_npu.passes.pipelines import npu_recipe, run_stages
+from mlir_npu.passes.pipelines import npu_recipe
+from mlir_npu.passes.run_stages import run_stages
 from mlir_npu.runtime.bytecode import bytecode
 from mlir_npu.runtime.compile_jobs import Session
 from mlir_npu.runtime.contest import Outcome

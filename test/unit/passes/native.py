@@ -10,7 +10,7 @@ from staged.kernel_text import Kernel
 from mlir_npu.dialect.bindings import ExecutionEngine, ir, make_context
 from mlir_npu.dialect.target import Target, set_target
 from mlir_npu.passes.kernels.walk import argument_roles, entry, functions, symbol
-from mlir_npu.passes.pipelines import run_stages
+from mlir_npu.passes.run_stages import run_stages
 
 MEMORY = ("workspace", "scratch")
 

@@ -10,16 +10,8 @@ from staged.run import compile_to
 from mlir_npu.dialect.bindings import ir, make_context
 from mlir_npu.dialect.target import load_target, set_target
 from mlir_npu.passes.pass_manager import run_pipeline
-from mlir_npu.passes.pipelines import (
-    HOST_STAGES,
-    STAGES,
-    Stage,
-    StageFailure,
-    run_stage,
-    run_stages,
-    stage_names,
-    stages,
-)
+from mlir_npu.passes.pipelines import HOST_STAGES, STAGES, Stage, stage_names, stages
+from mlir_npu.passes.run_stages import StageFailure, run_stage, run_stages
 from mlir_npu.passes.verify_stage import RULES, StageViolation, verify_stage
 
 CONV = k.conv2d((1, 8, 8, 8), 2, 8, k.Window((3, 3), low=(1, 1), high=(1, 1)))

@@ -12,7 +12,8 @@ from random_programs.nests import INPUTS, ROWS, WIDTH, Nests
 
 from mlir_npu.dialect.bindings import ir, make_context
 from mlir_npu.dialect.target import load_target, set_target
-from mlir_npu.passes.pipelines import STAGES, run_stage
+from mlir_npu.passes.pipelines import STAGES
+from mlir_npu.passes.run_stages import run_stage
 from mlir_npu.simulator.functional import run_function
 
 NESTS, SHARDS = 200, 4

@@ -9,7 +9,8 @@ import time
 
 import pytest
 
-from mlir_npu.passes.pipelines import StageFailure, npu_recipe
+from mlir_npu.passes.pipelines import npu_recipe
+from mlir_npu.passes.run_stages import StageFailure
 from mlir_npu.runtime import compile_pool
 from mlir_npu.runtime.compile_pool import CompilePool, NoWorkers, WorkerCrash, run_apart, run_here
 from mlir_npu.runtime.native_code import KernelLinkError, NativeCode

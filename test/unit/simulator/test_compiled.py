@@ -15,7 +15,7 @@ from mlir_npu.passes.analysis.tile_grid import moved_bytes
 from mlir_npu.passes.choose_tiles import SCHEDULE
 from mlir_npu.passes.kernels.describe import describe
 from mlir_npu.passes.kernels.walk import kernels
-from mlir_npu.passes.pipelines import run_stages
+from mlir_npu.passes.run_stages import run_stages
 from mlir_npu.simulator.check import check_module
 from mlir_npu.simulator.result import ModuleRun
 from mlir_npu.simulator.simulate import simulate_module

@@ -14,7 +14,7 @@ from mlir_npu.passes.analysis.tile_choice import choose_tile
 from mlir_npu.passes.analysis.tile_grid import elements
 from mlir_npu.passes.kernels.describe import describe
 from mlir_npu.passes.kernels.walk import kernels, string
-from mlir_npu.passes.pipelines import run_stages
+from mlir_npu.passes.run_stages import run_stages
 
 AVX2 = load_target(Path(__file__).resolve().parents[3] / "lit" / "Inputs" / "avx2.toml")
 TEXT = """

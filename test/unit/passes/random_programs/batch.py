@@ -14,7 +14,7 @@ from mlir_npu.passes.analysis.footprint import KernelShape
 from mlir_npu.passes.kernels.describe import describe
 from mlir_npu.passes.kernels.walk import kernels
 from mlir_npu.passes.pass_manager import PipelineFailure, run_pipeline
-from mlir_npu.passes.pipelines import run_stages
+from mlir_npu.passes.run_stages import run_stages
 from mlir_npu.simulator.buffers import Buffer
 from mlir_npu.simulator.functional import FunctionalMachine, run_function
 

@@ -8,7 +8,7 @@ import numpy as np
 from mlir_npu.dialect.bindings import ExecutionEngine, ir, make_context
 from mlir_npu.dialect.target import Target, load_target, set_target
 from mlir_npu.passes.pass_manager import run_pipeline
-from mlir_npu.passes.pipelines import run_stages
+from mlir_npu.passes.run_stages import run_stages
 from mlir_npu.simulator.functional import run_function
 from staged.kernel_text import Kernel
 
