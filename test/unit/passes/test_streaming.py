@@ -81,9 +81,7 @@ def test_weights_that_a_move_makes_are_asked_for_where_it_takes_them_from():
     stream = find_stream(**loops, tile=tile, moved=moved)
     assert stream.source is moved
     lines = {
-        line
-        for block in range(0, 8, tile.blocks)
-        for line in asked_for(loops, tile, stream, block)
+        line for block in range(0, 8, tile.blocks) for line in asked_for(loops, tile, stream, block)
     }
     following = set(range(8 * 512, 2 * 8 * 512))
     assert len(lines & following) >= 0.95 * len(following)
