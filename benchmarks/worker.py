@@ -91,7 +91,7 @@ def time_case(case: Case, names: list[str], effort: Effort, folder: Path) -> dic
         engines[name]["values"] = values
     return {
         "macs": macs,
-        "least_macs": case.layer.inner_macs * case.shape[0] if case.layer else macs,
+        "least_macs": models.count_least_macs(model, x),
         "peak_gflops": peaks.peak,
         "copy_gbps": peaks.copy,
         "engines": engines,
