@@ -2,7 +2,8 @@
 
 Buffers whose lives do not meet share memory (`analysis/memory_plan.py`); the plan is checked by the
 independent verifier and against the target's capacity, unless the scratchpad is a cache or the
-kernel is untiled on purpose. Where it is a cache, what a compute op reads lives to its drain. The sram part of the scratchpad comes first, the acc part behind it.
+kernel is untiled on purpose. Where it is a cache, what a compute op reads lives to its drain.
+The sram part of the scratchpad comes first, the acc part behind it.
 All kernels take a scratchpad of the same size, the largest, so that their callers pass one block
 on; `npu.memory` records the bytes that each one uses, and where its acc part starts. A view of acc
 at offset o is at address o - acc_start of acc.

@@ -18,9 +18,7 @@ class Steps:
         self._step = {op: index for index, op in enumerate(self._order)}
         self._ends: dict[ir.Operation, int] = {}
 
-    def life(
-        self, allocation: ir.Operation, later: Iterable[ir.Operation] = ()
-    ) -> tuple[int, int]:
+    def life(self, allocation: ir.Operation, later: Iterable[ir.Operation] = ()) -> tuple[int, int]:
         """First and last step of the buffer that `allocation` makes; `later`: it is needed there.
 
         A use inside a loop that the buffer enters from outside keeps it live to the loop's end; a
