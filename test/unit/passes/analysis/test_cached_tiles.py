@@ -7,7 +7,7 @@ from test_footprint import conv
 from test_tile_choice import elementwise, with_memory
 
 from mlir_npu.dialect.target import load_target
-from mlir_npu.passes.analysis.cached_tiles import FIRST_LEVEL_BYTES, contiguous_runs
+from mlir_npu.passes.analysis.cached_tiles import contiguous_runs
 from mlir_npu.passes.analysis.footprint import Access
 from mlir_npu.passes.analysis.tile_choice import choose_tile
 
@@ -61,12 +61,3 @@ def test_transposed_tiles_are_small_and_an_image_tile_is_transposed_once():
     plain = choose_tile(conv(), CPU).tile
     rows, columns, blocks, *_ = choose_tile(replace(conv(), accesses=channels_first), CPU).tile
     assert rows < plain[0] and (columns, blocks) == (56, 2)
-
-
-def test_both_sides_of_a_transpose_without_much_arithmetic_fit_the_first_level():
-    plain = elementwise(960, 49)
-    *inputs, out = plain.accesses
-    turned = replace(plain, accesses=(*inputs, replace(out, order=(1, 0))))
-    assert choose_tile(plain, replace(CPU, cores=1)).tile == (960, 49)
-    rows, columns = choose_tile(turned, replace(CPU, cores=1)).tile
-    assert 2 * 4 * rows * columns <= FIRST_LEVEL_BYTES and rows * columns >= 1024
