@@ -176,7 +176,7 @@ def _emit_rows(nest: Horizontal, cursors: list[Cursor], unit: VectorUnit) -> Non
     sums = _outer(nest, list(nest.outer), cursors, start, width)
     cell = Lane((0,) * len(nest.operands), 1)
     for cursor, partial, rest in zip(cursors, sums.partial, sums.rest, strict=True):
-        total = _apply(nest.combiner, _join(nest.combiner, partial), rest)
+        total = _apply(nest.combiner, join(nest.combiner, partial), rest)
         tile = Tile(nest.operands, nest.lanes.strides, cursor)
         value = _apply(nest.combiner, nest.cells.start(tile, cell), total)
         nest.cells.finish(tile.at(cursor), cell, value)
@@ -239,7 +239,7 @@ def _prefetch(nest: Horizontal, tile: Tile, elements: int) -> None:
             tile.prefetch(stream.operand, stream.ahead + start)
 
 
-def _join(combiner: str, values: list[ir.Value]) -> ir.Value:
+def join(combiner: str, values: list[ir.Value]) -> ir.Value:
     """One element from vectors: pairs of vectors first, then halves of the last one."""
     while len(values) > 1:
         half = (len(values) + 1) // 2
