@@ -19,7 +19,9 @@ def vector_norm(
     *,
     dtype: torch.dtype | None = None,
 ) -> Tensor:
-    """The Euclidean one (a support rule lets no other through)."""
+    """The Euclidean one; the support rule says of others that they stay on the host."""
+    if ord != 2 or dtype not in (None, x.dtype):
+        return NotImplemented
     return aten.sqrt(aten.sum.dim_IntList(x * x, dim, keepdim))
 
 
