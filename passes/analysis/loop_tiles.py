@@ -49,9 +49,17 @@ def choose_loop_tiles(
         wanted = max(wanted, RUN_ELEMENTS)
         while wanted > LINE_ELEMENTS and wanted * kept > TILE_BYTES * 4:
             wanted //= 2
+    elif _is_one_reduction(group, computations):
+        wanted = group.iterations
     if parallel:
         wanted = min(wanted, max(1, group.iterations // (TILES_PER_CORE * cores)))
     return LoopTiles(_spread(group.extents, wanted), parallel)
+
+
+def _is_one_reduction(group: LoopGroup, computations: Sequence[Computation]) -> bool:
+    """Whether nothing of a tile is read again: rows far apart then are several streams."""
+    (first, *others) = group.members
+    return not others and bool(computations[first].reductions)
 
 
 def trips(extents: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:

@@ -6,8 +6,9 @@
         value = combiner(start, join(partial)), for each pixel
         finish(value)
 
-Pixels that share an input, as in a product with a vector, are reduced some at a time: what they
-share is loaded once, and memory gives several streams faster than one. Only regions that end in
+Some pixels are reduced together: what they share is loaded once, as in a product with a vector, and
+memory gives several streams faster than one if they are far apart. What fills no vector is done
+with the last one, of which only the lanes count that are new. Only regions that end in
 `combiner(f(inputs), out)` may be reordered so.
 """
 
@@ -16,12 +17,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mlir_npu.dialect.bindings import ir, vector
+from mlir_npu.dialect.bindings import arith, ir, vector
 from mlir_npu.passes.analysis.loop_nest import Dim, unit_dim
-from mlir_npu.passes.analysis.register_tile import VectorUnit, split, vector_pieces
+from mlir_npu.passes.analysis.register_tile import Span, VectorUnit, vector_pieces
 from mlir_npu.passes.microkernels.buffers import Operand
 from mlir_npu.passes.microkernels.emit import Offset, loop
-from mlir_npu.passes.microkernels.lanewise import TILE_VECTORS, Cells, Combine
+from mlir_npu.passes.microkernels.lanewise import Cells, Combine
 from mlir_npu.passes.microkernels.nest import (
     Cursor,
     Lane,
@@ -34,10 +35,11 @@ from mlir_npu.passes.microkernels.nest import (
 )
 from mlir_npu.passes.microkernels.region import splat_constant, vector_type
 
-# Rows that are reduced together: four streams from memory had a third more bandwidth than one.
-ROWS = 4
-# Independent sums that keep the arithmetic busy.
-LATENCY = 8
+# Streams that are read together: four had a fifth to a third more bandwidth from memory than one,
+# eight no more than one.
+STREAMS = 4
+# Independent sums that keep the arithmetic busy, and those of one row: more are more accurate.
+LATENCY, ROW_VECTORS = 8, 4
 # What a partial result starts from; for integers a function of their bits.
 INTEGER_IDENTITIES = {
     "arith.addi": lambda bits: 0,
@@ -75,22 +77,8 @@ class Horizontal:
     element: ir.Type
 
 
-@dataclass(frozen=True)
-class Sums:
-    """For each row: vectors of partial results, and one element for what fills no vector."""
-
-    partial: list[list[ir.Value]]
-    rest: list[ir.Value]
-
-    @property
-    def values(self) -> list[ir.Value]:
-        return [*(value for row in self.partial for value in row), *self.rest]
-
-    def of(self, values: list[ir.Value]) -> Sums:
-        """Other values in this arrangement."""
-        rows, count = len(self.rest), len(self.partial[0])
-        partial = [list(values[row * count : (row + 1) * count]) for row in range(rows)]
-        return Sums(partial, list(values[rows * count :]))
+# Vectors of partial results of each row.
+Sums = list[list[ir.Value]]
 
 
 def combiner_of(block: ir.Block) -> str | None:
@@ -109,45 +97,45 @@ def combiner_of(block: ir.Block) -> str | None:
 def emit_horizontal(nest: Horizontal, unit: VectorUnit) -> None:
     """Emit the loops at the insertion point."""
     *outer, rows = nest.pixels or (unit_dim(len(nest.operands)),)
-    if rows.symbol is not None or rows.extent < ROWS or not _share_input(nest, rows):
-        pixels = (*outer, rows)
-        start = start_of(nest.operands)
-        for_each(pixels, start, lambda cursor: _emit_rows(nest, [cursor], unit))
-        return
+    together = _rows_together(nest, rows)
+    apart = rows.extent // together
+    grouped = together * apart
 
     def groups(cursor: Cursor) -> None:
-        for span in split(rows.extent, ROWS):
-            step = span.size
+        def group(first: Cursor) -> None:
+            _emit_rows(nest, [advance(first, rows, row * apart) for row in range(together)], unit)
 
-            def group(first: Cursor, step=step) -> None:
-                _emit_rows(nest, [advance(first, rows, row) for row in range(step)], unit)
+        for_span(Span(0, apart, 1), rows, cursor, group)
+        rest = Span(grouped, rows.extent - grouped, 1)
+        for_span(rest, rows, cursor, lambda last: _emit_rows(nest, [last], unit))
 
-            for_span(span, rows, cursor, group)
+    if together == 1:
+        every = (*outer, rows)
+        for_each(every, start_of(nest.operands), lambda cursor: _emit_rows(nest, [cursor], unit))
+    else:
+        for_each(outer, start_of(nest.operands), groups)
 
-    for_each(outer, start_of(nest.operands), groups)
 
-
-def _share_input(nest: Horizontal, rows: Dim) -> bool:
-    """Whether all rows are combined with the same vectors, as in a product with a vector."""
+def _rows_together(nest: Horizontal, rows: Dim) -> int:
+    """Rows that make as many streams as memory likes."""
+    if rows.symbol is not None:
+        return 1
     pairs = zip(rows.strides, nest.lanes.strides, strict=True)
-    return any(between == 0 and along == 1 for between, along in pairs)
+    streams = sum(between != 0 and along == 1 for between, along in pairs)
+    return max(1, min(rows.extent, STREAMS // max(1, streams)))
 
 
 def _emit_rows(nest: Horizontal, cursors: list[Cursor], unit: VectorUnit) -> None:
     identity = identity_of(nest.combiner, nest.element)
-    most = max(1, TILE_VECTORS // len(cursors), LATENCY // len(cursors))
+    most = max(ROW_VECTORS, LATENCY // len(cursors))
     count = min(most, max(1, nest.lanes.extent // unit.lanes))
     width = min(unit.lanes, vector_pieces(nest.lanes.extent, unit.lanes)[0])
-    start = Sums(
-        [[splat_constant(identity, width) for _ in range(count)] for _ in cursors],
-        [splat_constant(identity, 1) for _ in cursors],
-    )
+    start = [[splat_constant(identity, width) for _ in range(count)] for _ in cursors]
     sums = _outer(nest, list(nest.outer), cursors, start, width)
     cell = Lane((0,) * len(nest.operands), 1)
-    for cursor, partial, rest in zip(cursors, sums.partial, sums.rest, strict=True):
-        total = _apply(nest.combiner, _join(nest.combiner, partial), rest)
+    for cursor, partial in zip(cursors, sums, strict=True):
         tile = Tile(nest.operands, nest.lanes.strides, cursor)
-        value = _apply(nest.combiner, nest.cells.start(tile, cell), total)
+        value = _apply(nest.combiner, nest.cells.start(tile, cell), _join(nest.combiner, partial))
         nest.cells.finish(tile.at(cursor), cell, value)
 
 
@@ -167,35 +155,60 @@ def _outer(
 
     def iteration(counter: Offset, carried: list[ir.Value]) -> Sequence[ir.Value]:
         moved = [advance(cursor, dim, counter) for cursor in cursors]
-        return _outer(nest, inner, moved, sums.of(carried), width).values
+        return _flat(_outer(nest, inner, moved, _of_rows(carried, len(cursors)), width))
 
-    return sums.of(loop(0, dim.extent, 1, iteration, sums.values))
+    return _of_rows(loop(0, dim.extent, 1, iteration, _flat(sums)), len(cursors))
 
 
 def _lanes(nest: Horizontal, cursors: list[Cursor], sums: Sums, width: int) -> Sums:
-    """All vectors of the lane loop; what is left over goes into the rests, one by one."""
-    count = len(sums.partial[0])
+    """All vectors of the lane loop, then the vectors and the part of one that are left over."""
+    extent, count = nest.lanes.extent, len(sums[0])
     step = width * count
-    none = (0,) * len(nest.operands)
+    main = extent // step * step
 
-    def tiles(counter: Offset) -> list[Tile]:
-        moved = (advance(cursor, nest.lanes, counter) for cursor in cursors)
-        return [Tile(nest.operands, nest.lanes.strides, cursor) for cursor in moved]
+    def add(place: Offset | int, vectors: int, sums: Sums) -> Sums:
+        """With the vectors from `place` on added to the first partial results."""
+        lanes = lanes_along(nest.lanes, [width] * vectors, (0,) * len(nest.operands))
+        added = []
+        for cursor, row in zip(cursors, sums, strict=True):
+            tile = Tile(nest.operands, nest.lanes.strides, advance(cursor, nest.lanes, place))
+            new = [nest.combine(tile, lane, value) for lane, value in zip(lanes, row)]
+            added.append([*new, *row[vectors:]])
+        return added
 
     def iteration(counter: Offset, carried: list[ir.Value]) -> Sequence[ir.Value]:
-        places = tiles(counter)
-        lanes = lanes_along(nest.lanes, [width] * count, none)
-        cells = [(tile, lane) for tile in places for lane in lanes]
-        return [nest.combine(*cell, value) for cell, value in zip(cells, carried, strict=True)]
+        return _flat(add(counter, count, _of_rows(carried, len(cursors))))
 
-    def single(counter: Offset, carried: list[ir.Value]) -> Sequence[ir.Value]:
-        pairs = zip(tiles(counter), carried, strict=True)
-        return [nest.combine(tile, Lane(none, 1), value) for tile, value in pairs]
+    sums = _of_rows(loop(0, main, step, iteration, _flat(sums)), len(cursors))
+    vectors, left = divmod(extent - main, width)
+    if vectors:
+        sums = add(main, vectors, sums)
+    if left:
+        new = _mask(width - left, width)
+        last = add(extent - width, 1, sums)
+        chosen = zip(last, sums, strict=True)
+        sums = [[_select(new, more[0], row[0]), *row[1:]] for more, row in chosen]
+    return sums
 
-    main = split(nest.lanes.extent, step)[0].count * step if nest.lanes.extent >= step else 0
-    partial = loop(0, main, step, iteration, [v for row in sums.partial for v in row])
-    rest = loop(main, nest.lanes.extent, 1, single, sums.rest)
-    return sums.of([*partial, *rest])
+
+def _flat(sums: Sums) -> list[ir.Value]:
+    return [value for row in sums for value in row]
+
+
+def _of_rows(values: Sequence[ir.Value], rows: int) -> Sums:
+    count = len(values) // rows
+    return [list(values[row * count : (row + 1) * count]) for row in range(rows)]
+
+
+def _mask(first: int, width: int) -> ir.Value:
+    """True in the lanes from `first` on."""
+    type_ = vector_type(ir.IntegerType.get_signless(1), width)
+    bits = [ir.BoolAttr.get(lane >= first) for lane in range(width)]
+    return arith.ConstantOp(type_, ir.DenseElementsAttr.get(bits, type_)).result
+
+
+def _select(condition: ir.Value, left: ir.Value, right: ir.Value) -> ir.Value:
+    return arith.SelectOp(condition, left, right).result
 
 
 def _join(combiner: str, values: list[ir.Value]) -> ir.Value:
