@@ -1,4 +1,5 @@
 """When a buffer of a function is live, in steps: operations numbered outer before inner."""
+
 from mlir_npu.dialect.attributes import TokenType
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.kernels.walk import nested, users

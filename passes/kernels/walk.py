@@ -1,4 +1,5 @@
 """Small readers of IR: functions, kernels, nested operations, uses, attributes."""
+
 from mlir_npu.dialect.bindings import ir
 
 KERNEL = "npu.kernel"

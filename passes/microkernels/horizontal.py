@@ -21,7 +21,7 @@ from mlir_npu.dialect.bindings import arith, ir, vector
 from mlir_npu.passes.analysis.loop_nest import Dim, unit_dim
 from mlir_npu.passes.analysis.register_tile import Span, VectorUnit, vector_pieces
 from mlir_npu.passes.microkernels.buffers import Operand
-from mlir_npu.passes.microkernels.emit import Offset, loop
+from mlir_npu.passes.microkernels.emit import Offset, constant, loop
 from mlir_npu.passes.microkernels.lanewise import Cells, Combine
 from mlir_npu.passes.microkernels.nest import (
     Cursor,
@@ -127,8 +127,8 @@ def _rows_together(nest: Horizontal, rows: Dim) -> int:
 
 def _emit_rows(nest: Horizontal, cursors: list[Cursor], unit: VectorUnit) -> None:
     identity = identity_of(nest.combiner, nest.element)
-    most = max(ROW_VECTORS, LATENCY // len(cursors))
-    count = min(most, max(1, nest.lanes.extent // unit.lanes))
+    busy = max(LATENCY, min(ROW_VECTORS * len(cursors), unit.registers // 2))
+    count = min(busy // len(cursors), max(1, nest.lanes.extent // unit.lanes))
     width = min(unit.lanes, vector_pieces(nest.lanes.extent, unit.lanes)[0])
     start = [[splat_constant(identity, width) for _ in range(count)] for _ in cursors]
     sums = _outer(nest, list(nest.outer), cursors, start, width)
@@ -203,8 +203,10 @@ def _of_rows(values: Sequence[ir.Value], rows: int) -> Sums:
 def _mask(first: int, width: int) -> ir.Value:
     """True in the lanes from `first` on."""
     type_ = vector_type(ir.IntegerType.get_signless(1), width)
-    bits = [ir.BoolAttr.get(lane >= first) for lane in range(width)]
-    return arith.ConstantOp(type_, ir.DenseElementsAttr.get(bits, type_)).result
+    bits = ir.DenseElementsAttr.get(
+        [ir.BoolAttr.get(lane >= first) for lane in range(width)], type_
+    )
+    return constant(("mask", first, width), lambda: arith.ConstantOp(type_, bits).result)
 
 
 def _select(condition: ir.Value, left: ir.Value, right: ir.Value) -> ir.Value:
