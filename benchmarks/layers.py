@@ -51,22 +51,6 @@ class Convolution:
         return height * width * self.outputs * taps
 
     @property
-    def inner_macs(self) -> int:
-        """Those of them whose factor is no padding: the least that an engine has to do."""
-        top, _, left, _ = self.padding
-        rows, columns = (
-            sum(
-                0 <= place * stride + tap - before < size
-                for place in range(places)
-                for tap in range(taps)
-            )
-            for size, places, taps, stride, before in zip(
-                self.size, self.output_size, self.kernel, self.stride, (top, left), strict=True
-            )
-        )
-        return rows * columns * self.outputs * (self.inputs // self.groups)
-
-    @property
     def kind(self) -> str:
         """The class, one of CLASSES."""
         rows, columns = self.kernel

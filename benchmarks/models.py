@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from mlir_npu.benchmarks.layers import Convolution
 from mlir_npu.scripts.networks import small, zoo
@@ -130,3 +132,33 @@ def count_macs(model: nn.Module, x: torch.Tensor) -> int:
     for hook in hooks:
         hook.remove()
     return macs
+
+
+class _PaddingProducts(TorchDispatchMode):
+    """Counts the products of convolutions with their own padding, and with that of `pad` before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+        self._data = WeakTensorKeyDictionary()  # of padded tensors: 1 where it is data, else 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        if func is torch.ops.aten.constant_pad_nd.default:
+            self._data[result] = func(torch.ones_like(args[0]), args[1], 0.0)
+        if func is torch.ops.aten.convolution.default and not args[6]:
+            x, weight, _, *geometry = args
+            data = self._data.get(x)
+            data = torch.ones_like(x) if data is None else data
+            inner = func(data, torch.ones_like(weight), None, *geometry)
+            whole = result.numel() * weight[0].numel()
+            self.count += whole - int(inner.sum(dtype=torch.float64))
+        return result
+
+
+def count_least_macs(model: nn.Module, x: torch.Tensor) -> int:
+    """Those of `count_macs` whose factor is no padding: the least that an engine has to do."""
+    padding = _PaddingProducts()
+    with torch.no_grad(), padding:
+        model(x)
+    return count_macs(model, x) - padding.count

@@ -9,8 +9,8 @@
   - case: Case.to_json()
   - error: how the process died, null if it did not
   - load: processes that wanted a core when the case began (mean of one minute)
-  - macs, least_macs, peak_gflops, copy_gbps: of timed cases; work of a call with and, for layers,
-    without that on padding; best rates of the machine
+  - macs, least_macs, peak_gflops, copy_gbps: of timed cases; work of a call with and without that
+    on padding; best rates of the machine
   - engines: name -> {"error": text}, or an object with
     values: ms of every round; seconds, or MB, of every repetition
     difference: largest distance from eager's result; tolerance: what is allowed

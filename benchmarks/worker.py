@@ -92,7 +92,7 @@ def time_case(case: Case, names: list[str], effort: Effort, folder: Path) -> dic
         engines[name]["values"] = values
     return {
         "macs": macs,
-        "least_macs": case.layer.inner_macs * case.shape[0] if case.layer else macs,
+        "least_macs": models.count_least_macs(model, x),
         "peak_gflops": peaks.peak,
         "copy_gbps": peaks.copy,
         "engines": engines,
@@ -107,7 +107,8 @@ def compile_case(case: Case, name: str, folder: Path) -> dict:
     started = time.perf_counter()
     actual = engine.prepare(model, x)()
     seconds = time.perf_counter() - started
-    return checked(model, x, expected, actual) | {"values": [seconds]}
+    outcome = {"values": [seconds], "notes": engine.notes()}
+    return checked(model, x, expected, actual) | outcome
 
 
 def memory_case(case: Case, name: str, folder: Path) -> dict:
@@ -126,7 +127,7 @@ def memory_case(case: Case, name: str, folder: Path) -> dict:
     else:
         tolerance_of = model
     whole, run, actual = memory.measure(load, weights)
-    outcome = {"values": [whole], "notes": {"run": run}}
+    outcome = {"values": [whole], "notes": engine.notes() | {"run": run}}
     return checked(tolerance_of, x, expected, actual) | outcome
 
 

@@ -25,6 +25,7 @@ from mlir_npu.lowering.compile_graph import CompiledGraph, compile_graph
 from mlir_npu.lowering.roles import CapturedGraph, readable
 from mlir_npu.options import Options
 from mlir_npu.runtime.binding import Binding
+from mlir_npu.runtime.generated_region import GeneratedRegion
 from mlir_npu.runtime.prepared import State
 from mlir_npu.runtime.region import CompiledRegion
 
@@ -65,7 +66,7 @@ class Executable:
         found = {}
         for part in self.inner.plan.parts:
             region = self.inner.parts[part.name]
-            if isinstance(region, CompiledRegion) and region.reads_parameters:
+            if isinstance(region, (CompiledRegion, GeneratedRegion)) and region.reads_parameters:
                 parameters = [values[part.inputs[i]] for i in region.interface.parameters]
                 found[part.name] = region.bound(parameters)
         return found

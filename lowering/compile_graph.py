@@ -23,6 +23,7 @@ from torch._subclasses.fake_tensor import unset_fake_temporarily
 from mlir_npu.errors import RegionCompileError, StrictError
 from mlir_npu.logs import warn_once
 from mlir_npu.lowering.branches import with_compiled_branches
+from mlir_npu.lowering.code_generator import generate_region
 from mlir_npu.lowering.compile_region import compile_region, import_region
 from mlir_npu.lowering.fallback import HostPart, compile_host
 from mlir_npu.lowering.host_work import refuse_fallbacks, warn_of_host_work
@@ -129,7 +130,8 @@ def _compile_part(part: Part, options: Options, static: frozenset[str]) -> HostP
             imported = import_region(part, options, static & set(part.inputs))
             modules.append(RegionModule(part.name, imported.module))
             return compile_host(part, dataclasses.replace(options, fallback="eager"))
-        return HostPart(compile_region(part, options, static & set(part.inputs)), "npu")
+        compile_ = generate_region if options.code_generator else compile_region
+        return HostPart(compile_(part, options, static & set(part.inputs)), "npu")
     except RegionCompileError as error:
         return _after_failure(part, options, error)
     except Exception as error:  # a fault of ours must not cost users their program

@@ -1,7 +1,8 @@
 """Work that the host does instead of the NPU, and how loudly to say so.
 
 A rejected node is a fallback, whether its op has no NPU lowering or its lowering refused this call
-(a dtype, a dynamic shape). None is a node that the user placed (`host_ops`, `min_region_macs`), a
+(a dtype, a dynamic shape). None is a node that the user placed (`host_ops`, `npu_ops`,
+`min_region_macs`), a
 view, a copy into an input at the end, or a call so small that the NPU would return it anyway.
 Fallbacks are errors with strict=True; without it there is one warning per cause.
 """
@@ -21,7 +22,7 @@ from mlir_npu.logs import first_time
 from mlir_npu.lowering.branches import is_cond
 from mlir_npu.lowering.dependencies import is_view
 from mlir_npu.lowering.macs import count_elements, count_macs
-from mlir_npu.lowering.partition import matches_op
+from mlir_npu.lowering.partition import placed_on_host
 from mlir_npu.lowering.plan import PartitionPlan, Rejection
 from mlir_npu.lowering.support import explain_support
 from mlir_npu.options import Options
@@ -77,7 +78,7 @@ def warn_of_host_work(plan: PartitionPlan, options: Options, kind: str) -> None:
 
 
 def _is_fallback(node: fx.Node, options: Options) -> bool:
-    if any(matches_op(name, node) for name in options.host_ops) or is_view(node):
+    if placed_on_host(node, options) or is_view(node):
         return False
     if str(node.target) == WRITE_BACK or _is_control(node):
         return False

@@ -11,15 +11,10 @@ import dataclasses
 from dataclasses import dataclass
 
 from torch import fx
-from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.fx._graph_pickler import GraphPickler
-from torch.fx._graph_pickler import Options as PicklerOptions
 
 from mlir_npu.dialect.target import Target
+from mlir_npu.lowering.graph_pickle import dump_graph, load_graph
 from mlir_npu.lowering.retrace import Retraced
-
-_NEEDED = ("val", "tensor_meta", "stack_trace")
-_PICKLING = PicklerOptions(ops_filter=None, node_metadata_key_filter=_NEEDED.__contains__)
 
 
 @dataclass(frozen=True)
@@ -39,7 +34,7 @@ class ImportRequest:
     ) -> ImportRequest:
         # of the constants in the graph, only those that are still read
         module = fx.GraphModule(retraced.graph_module, retraced.graph_module.graph)
-        graph = GraphPickler.dumps(module, _PICKLING)
+        graph = dump_graph(module)
         around = dataclasses.replace(retraced, graph_module=None, constants=())
         return ImportRequest(graph, around, parameters, target, threads)
 
@@ -51,8 +46,7 @@ class ImportRequest:
         from mlir_npu.lowering.importer import import_retraced
         from mlir_npu.runtime.bytecode import bytecode
 
-        graph_module = GraphPickler.loads(self.graph, FakeTensorMode())
-        retraced = dataclasses.replace(self.around, graph_module=graph_module)
+        retraced = dataclasses.replace(self.around, graph_module=load_graph(self.graph))
         module = import_retraced(retraced, self.parameters).module
         with module.context, ir.Location.unknown():
             set_target(module.operation, self.target)

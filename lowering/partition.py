@@ -1,6 +1,6 @@
 """Cut an ATen graph into NPU regions and host parts.
 
-simplified copy -> units, each on the NPU or the host (support rules, options.host_ops)
+simplified copy -> units, each on the NPU or the host (support rules, host_ops, npu_ops)
                 -> stages (stages.py: valid, fewest regions)
                 -> regions too small to pay go back to the host, and stages are assigned anew
                 -> one GraphModule per stage, then an independent check of the whole plan
@@ -30,10 +30,12 @@ DEFAULT_MIN_REGION_MACS = 4096
 
 class PartitionOptions(Protocol):
     """min_region_macs: work below which a region runs on the host (see `region_work`).
-    host_ops: ops forced to the host, as "relu", "aten.relu" or "aten.relu.default"."""
+    host_ops: ops forced to the host, as "relu", "aten.relu" or "aten.relu.default"; npu_ops: the
+    only ones that may be on the NPU, if there are any."""
 
     min_region_macs: int
     host_ops: tuple[str, ...]
+    npu_ops: tuple[str, ...] | None
 
 
 def partition(graph_module: fx.GraphModule, options: PartitionOptions) -> PartitionPlan:
@@ -70,15 +72,22 @@ def matches_op(name: str, node: fx.Node) -> bool:
     return name in (overload, packet, packet.split(".", 1)[-1])
 
 
+def placed_on_host(node: fx.Node, options: PartitionOptions) -> str | None:
+    """The option that keeps the node on the host, if one does."""
+    forced = next((name for name in options.host_ops if matches_op(name, node)), None)
+    if forced is not None:
+        return f'the option host_ops="{forced}" keeps it on the host'
+    if options.npu_ops is None or any(matches_op(name, node) for name in options.npu_ops):
+        return None
+    return f"the option npu_ops does not list {node.target}"
+
+
 def _host_reasons(graph_module: fx.GraphModule, options: PartitionOptions) -> dict[fx.Node, str]:
     reasons: dict[fx.Node, str] = {}
     for node in graph_module.graph.nodes:
         if node.op in ("placeholder", "output", "get_attr") or node.target is operator.getitem:
             continue
-        forced = next((name for name in options.host_ops if matches_op(name, node)), None)
-        if forced is not None:
-            reasons[node] = f'the option host_ops="{forced}" keeps it on the host'
-        elif reason := explain_support(node):
+        if reason := placed_on_host(node, options) or explain_support(node):
             reasons[node] = reason
     return reasons
 

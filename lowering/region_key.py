@@ -15,7 +15,10 @@ from mlir_npu.options import Options
 from mlir_npu.runtime.toolchain import digest
 
 # what becomes of the code, not what it is
-_NOT_IN_CODE = ("cache", "dump_dir", "fallback", "host_ops", "min_region_macs", "strict", "target")
+_NOT_IN_CODE = (
+    *("cache", "code_generator", "dump_dir", "fallback", "host_ops", "min_region_macs", "npu_ops"),
+    *("strict", "target"),
+)
 _PLAIN = (
     *(bool, int, float, complex, str, type(None)),
     *(torch.dtype, torch.device, torch.layout, torch.memory_format),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+import importlib
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -31,9 +33,11 @@ class Options:
     min_region_macs: int = 4096
     # ATen ops kept on the host, as "relu", "aten.relu" or "aten.relu.default".
     host_ops: tuple[str, ...] = ()
+    # The ATen ops that may run on the NPU; all others are kept on the host. None: all that it can.
+    npu_ops: tuple[str, ...] | None = None
     # Raise StrictError instead of falling back: for a call that would run on the host (but
-    # host_ops, views, and what is smaller than min_region_macs), a region that does not compile, a
-    # part that Inductor does not compile.
+    # host_ops, what npu_ops leaves out, views, and what is smaller than min_region_macs), a region
+    # that does not compile, a part that Inductor does not compile.
     strict: bool = False
     # Directory that receives, for each graph, the stitched source (inference_0.py) and the IR of
     # each part after every stage (inference_0/npu_0/00_import.mlir).
@@ -56,6 +60,9 @@ class Options:
     # Whether kernels for the CPU are measured before they are chosen, which takes seconds or
     # minutes, once; mode="max-autotune" sets it. What was measured is kept where compiled code is.
     autotune: bool = False
+    # Makes the code of regions, instead of the compiler for the CPU: a function of a
+    # mlir_npu.Region, or its name as "module:function".
+    code_generator: Callable | None = None
 
     @staticmethod
     def parse(options: Mapping[str, Any] | None = None, mode: str | None = None) -> Options:
@@ -132,6 +139,27 @@ def _op_names(key: str, value: Any) -> tuple[str, ...]:
     return tuple(sorted(value) if isinstance(value, (set, frozenset)) else value)
 
 
+def _some_op_names(key: str, value: Any) -> tuple[str, ...] | None:
+    return None if value is None else _op_names(key, value)
+
+
+def _function(key: str, value: Any) -> Callable | None:
+    found = _named_function(key, value) if isinstance(value, str) else value
+    if found is not None and not callable(found):
+        raise OptionsError(
+            f'option {key!r} must be a function or its name as "module:function", got {value!r}'
+        )
+    return found
+
+
+def _named_function(key: str, name: str) -> Any:
+    module, _, path = name.partition(":")
+    try:
+        return operator.attrgetter(path)(importlib.import_module(module))
+    except (ImportError, AttributeError, ValueError) as error:
+        raise OptionsError(f"option {key!r}: no function {name!r}: {error}") from None
+
+
 def _flag(key: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise OptionsError(f"option {key!r} must be True or False, got {value!r}")
@@ -157,6 +185,7 @@ _CHECKS = {
     "fallback": _fallback,
     "min_region_macs": _non_negative,
     "host_ops": _op_names,
+    "npu_ops": _some_op_names,
     "strict": _flag,
     "dump_dir": _directory,
     "schedule": _schedule,
@@ -164,4 +193,5 @@ _CHECKS = {
     "num_threads": _threads,
     "cache": _flag,
     "autotune": _flag,
+    "code_generator": _function,
 }

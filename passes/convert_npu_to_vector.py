@@ -16,6 +16,8 @@ Taps of a window that meet the padding of an image are left out: where the data 
 move says that padded the tile. Small windows over channels read the source of that move, which then
 goes away.
 
+Where few tiles of pixels use a block of weights, the steps of the reduction prefetch the next one.
+
 The result of `npu.dma_start` is complete where it stands, so waits disappear, and a token that
 travels through loops and branches becomes a number that nobody reads.
 """

@@ -2,7 +2,8 @@
 
 Buffers whose lives do not meet share memory (`analysis/memory_plan.py`); the plan is checked by the
 independent verifier and against the target's capacity, unless the scratchpad is a cache or the
-kernel is untiled on purpose. The sram part of the scratchpad comes first, the acc part behind it.
+kernel is untiled on purpose. Where it is a cache, what a compute op reads lives to its drain.
+The sram part of the scratchpad comes first, the acc part behind it.
 All kernels take a scratchpad of the same size, the largest, so that their callers pass one block
 on; `npu.memory` records the bytes that each one uses, and where its acc part starts. A view of acc
 at offset o is at address o - acc_start of acc.
@@ -32,12 +33,15 @@ from mlir_npu.passes.kernels.walk import (
     add_argument,
     argument_roles,
     called,
+    definition,
     entry,
     kernels,
     nested,
     string,
     symbol,
 )
+from mlir_npu.passes.microkernels.accumulator_group import COMPUTE, find_group
+from mlir_npu.passes.microkernels.aliasing import whole_buffer
 from mlir_npu.passes.registry import NoOptions, fail, register_pass
 
 MEMORY = "npu.memory"
@@ -74,20 +78,23 @@ def _plan(kernel: ir.Operation, target: Target) -> dict[str, _Placed]:
     memories = {SRAM: target.sram, ACC: target.acc}
     endless = target.cached or is_untiled(kernel)
     return {
-        space: _plan_memory(kernel, space, memory, steps, endless)
+        space: _plan_memory(kernel, space, memory, steps, endless, target.cached)
         for space, memory in memories.items()
     }
 
 
 def _plan_memory(
-    kernel: ir.Operation, space: str, memory: Memory, steps: Steps, endless: bool
+    kernel: ir.Operation, space: str, memory: Memory, steps: Steps, endless: bool, cached: bool
 ) -> _Placed:
     found = [op for op in nested(kernel, "memref.alloc") if space_of(op.results[0].type) == space]
     for op in found:
         if steps.is_carried_on(op):
             fail(op, "a buffer of one iteration reaches the next; allocate it in front of the loop")
+    drains = _fused_drains(kernel) if cached else {}
     requests = [
-        memory_plan.Request(f"{i}: {op.results[0].type}", bytes_of(op), *steps.life(op))
+        memory_plan.Request(
+            f"{i}: {op.results[0].type}", bytes_of(op), *steps.life(op, drains.get(op, ()))
+        )
         for i, op in enumerate(found)
     ]
     try:
@@ -100,6 +107,21 @@ def _plan_memory(
         fail(kernel, f"{space} plan of '{symbol(kernel)}' is wrong: {'; '.join(faults)}")
     offsets = tuple(plan.offsets[request.name] for request in requests)
     return _Placed(tuple(found), offsets, plan.bytes)
+
+
+def _fused_drains(kernel: ir.Operation) -> dict[ir.Operation, list[ir.Operation]]:
+    """The drains at which the code of a compute op will stand, by the buffers that it reads.
+
+    On a cached target both are one loop nest, if the drain's output lies apart from these buffers.
+    """
+    found: dict[ir.Operation, list[ir.Operation]] = {}
+    for compute in nested(kernel):
+        if compute.name not in COMPUTE or (drain := find_group(compute).drain) is None:
+            continue
+        for value in list(compute.operands)[:-1]:
+            if (made_by := definition(whole_buffer(value))) is not None:
+                found.setdefault(made_by, []).append(drain)
+    return found
 
 
 def bytes_of(allocation: ir.Operation) -> int:

@@ -18,7 +18,7 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
@@ -37,14 +37,14 @@ class Prepared:
     """Slot addresses of one parameter set.
 
     serial: unique in the process, never 0; pointers: of the tensors that compiled code reads,
-    parameters first, prepared values after them; owned: tensors that keep the pointers alive
+    parameters first, prepared values after them; owned: what keeps the pointers alive
     (packed copies, prepared values); state: what the parameters looked like when this was made;
     guards: weak references to them.
     """
 
     serial: int
     pointers: tuple[int, ...]
-    owned: tuple[torch.Tensor, ...]
+    owned: tuple[Any, ...]
     state: State | None
     guards: tuple[weakref.ref, ...]
 
@@ -85,7 +85,7 @@ class PreparedCache:
     """
 
     def __init__(
-        self, make: Callable[[Sequence[torch.Tensor]], tuple[Sequence[int], Sequence[torch.Tensor]]]
+        self, make: Callable[[Sequence[torch.Tensor]], tuple[Sequence[int], Sequence[Any]]]
     ) -> None:
         self._make = make
         self._sets: dict[tuple[int, ...], Prepared] = {}

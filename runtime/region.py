@@ -50,6 +50,21 @@ class Interface:
     outputs: tuple[Output, ...]
     zeros: tuple[int, ...] = ()
 
+    def arrange(
+        self, inputs: Sequence[torch.Tensor], results: Sequence[torch.Tensor]
+    ) -> tuple[torch.Tensor | None, ...]:
+        """What the caller gets, of packed results."""
+        restored = [
+            spec.restore(result) for spec, result in zip(self.results, results, strict=True)
+        ]
+        outputs = []
+        for output in self.outputs:
+            if output.source == "result":
+                outputs.append(restored[output.index])
+            else:
+                outputs.append(inputs[output.index] if output.source == "input" else None)
+        return tuple(outputs)
+
 
 class CompiledRegion:
     """Call it with the region's inputs in order; safe from several threads.
@@ -117,7 +132,7 @@ class CompiledRegion:
         self._results_are_outputs = interface.outputs == in_order and all(
             spec.is_dense for spec in interface.results
         )
-        self._pick_parameters = _picker(interface.parameters)
+        self._pick_parameters = picker(interface.parameters)
         self._memory = _memory_slots(main)
         self._prepare_memory = (
             _memory_slots(self.signature.prepare) if self.signature.prepare else None
@@ -129,7 +144,8 @@ class CompiledRegion:
         for _, index, _, shape, dtype in self._inputs:
             tensor = tensors[index]
             if tensor.shape != shape or tensor.dtype is not dtype:
-                raise self._mismatch(f"input {index}", self.interface.inputs[index], tensor)
+                spec = self.interface.inputs[index]
+                raise mismatch(f"input {index} of {self.name}", spec, tensor)
         prepared = None
         if self.reads_parameters:
             prepared = self._cache.get(self._pick_parameters(tensors) + self.interface.constants)
@@ -176,7 +192,9 @@ class CompiledRegion:
             results.append(result)
         self._run(self._kernel, block, self._memory)
         self._blocks.append(block)
-        return tuple(results) if self._results_are_outputs else self._outputs(tensors, results)
+        if self._results_are_outputs:
+            return tuple(results)
+        return self.interface.arrange(tensors, results)
 
     def _fill_prepared(self, block: SlotBlock, prepared: Prepared) -> None:
         block.tag = 0  # half filled
@@ -203,15 +221,10 @@ class CompiledRegion:
         self, parameters: Sequence[torch.Tensor]
     ) -> tuple[list[int], list[torch.Tensor]]:
         owned, pointers = [], []
-        for index in self._zeros:
-            if parameters[index].any():
-                raise ValueError(
-                    f"zero points of weights of {self.name} are not 0 any more, for which it was "
-                    "compiled: compile the model again"
-                )
+        refuse_other_than_zeros(self.name, parameters, self._zeros)
         for parameter, spec in zip(parameters, self._parameter_specs, strict=True):
             if parameter.shape != spec.shape or parameter.dtype is not spec.dtype:
-                raise self._mismatch("a parameter", spec, parameter)
+                raise mismatch(f"a parameter of {self.name}", spec, parameter)
             packed = parameter if spec.accepts(parameter) else spec.conform(parameter.detach())
             if packed is not parameter:  # the caller, and only it, keeps its parameters alive
                 owned.append(packed)
@@ -231,25 +244,6 @@ class CompiledRegion:
         self._run(self._prepare, block, self._prepare_memory)
         return pointers, owned
 
-    def _outputs(
-        self, tensors: Sequence[torch.Tensor], results: list[torch.Tensor]
-    ) -> tuple[torch.Tensor | None, ...]:
-        specs = self.interface.results
-        results = [spec.restore(result) for spec, result in zip(specs, results, strict=True)]
-        outputs = []
-        for output in self.interface.outputs:
-            if output.source == "result":
-                outputs.append(results[output.index])
-            else:
-                outputs.append(tensors[output.index] if output.source == "input" else None)
-        return tuple(outputs)
-
-    def _mismatch(self, what: str, spec: TensorSpec, tensor: torch.Tensor) -> ValueError:
-        return ValueError(
-            f"{what} of {self.name} is {tensor.dtype}{list(tensor.shape)}; "
-            f"it was compiled for {spec.dtype}{list(spec.shape)}"
-        )
-
 
 # Compiled code has one type of integers of a width; what they stand for is in its operations.
 _SIGNLESS = {torch.uint8: torch.int8}
@@ -266,7 +260,26 @@ def _check_shapes(
         )
 
 
-def _picker(indices: Sequence[int]):
+def mismatch(what: str, spec: TensorSpec, tensor: torch.Tensor) -> ValueError:
+    return ValueError(
+        f"{what} is {tensor.dtype}{list(tensor.shape)}; "
+        f"it was compiled for {spec.dtype}{list(spec.shape)}"
+    )
+
+
+def refuse_other_than_zeros(
+    name: str, parameters: Sequence[torch.Tensor], positions: Sequence[int]
+) -> None:
+    """Raises ValueError if one of these parameters, compiled for zeros only, has something else."""
+    if any(parameters[position].any() for position in positions):
+        raise ValueError(
+            f"zero points of weights of {name} are not 0 any more, for which it was "
+            "compiled: compile the model again"
+        )
+
+
+def picker(indices: Sequence[int]) -> Callable[[Sequence], tuple]:
+    """What takes the elements at these positions out of a sequence."""
     if len(indices) == 1:
         only = indices[0]
         return lambda tensors: (tensors[only],)

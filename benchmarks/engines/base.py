@@ -18,8 +18,8 @@ class Engine:
     packages: tuple[str, ...] = ()
 
     def __init__(self, threads: int, folder: Path, *, inspect: bool = True) -> None:
-        """folder: an empty directory that is deleted afterwards; inspect: notes will be asked for,
-        at the cost of a slower preparation."""
+        """folder: an empty directory that is deleted afterwards; inspect: notes are to say which
+        algorithms run, at the cost of a slower preparation."""
         self.threads, self.folder, self.inspect = threads, folder, inspect
 
     @classmethod

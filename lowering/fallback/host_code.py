@@ -24,6 +24,7 @@ from mlir_npu.lowering.fallback.split_part import PieceCalls, Step
 from mlir_npu.lowering.plan import Part
 from mlir_npu.lowering.region_code import RegionCode
 from mlir_npu.lowering.view_results import ViewCall
+from mlir_npu.runtime.generated_region import GeneratedRegion
 from mlir_npu.runtime.region import CompiledRegion
 
 # what the text of a graph may name beside its own values
@@ -108,6 +109,8 @@ PartCode = MachineCode | HostCode | ViewsCode | PiecesCode
 def code_of(part: Part, call: Callable) -> PartCode:
     """What runs the part now, or where that cannot be kept, its graph in eager. Raises
     HostLoweringError."""
+    if isinstance(call, GeneratedRegion):
+        raise HostLoweringError("only its code generator can run it")
     try:
         return _code_of(call)
     except TypeError:

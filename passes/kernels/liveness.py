@@ -1,5 +1,7 @@
 """When a buffer of a function is live, in steps: operations numbered outer before inner."""
 
+from collections.abc import Iterable
+
 from mlir_npu.dialect.attributes import TokenType
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.kernels.walk import nested, users
@@ -17,14 +19,14 @@ class Steps:
         self._step = {op: index for index, op in enumerate(self._order)}
         self._ends: dict[ir.Operation, int] = {}
 
-    def life(self, allocation: ir.Operation) -> tuple[int, int]:
-        """First and last step of the buffer that `allocation` makes.
+    def life(self, allocation: ir.Operation, later: Iterable[ir.Operation] = ()) -> tuple[int, int]:
+        """First and last step of the buffer that `allocation` makes; `later`: it is needed there.
 
         A use inside a loop that the buffer enters from outside keeps it live to the loop's end; a
         move that is under way keeps it live to its wait. A buffer whose move is waited for outside
         of the loop or branch that makes it lives as long as all of these.
         """
-        ops = [allocation, *(op for op, _ in _uses(allocation.results[0]))]
+        ops = [allocation, *(op for op, _ in _uses(allocation.results[0])), *later]
         return self._span(ops, [op.block for op in self._chain(allocation)])
 
     def is_carried_on(self, allocation: ir.Operation) -> bool:

@@ -34,6 +34,19 @@ def static_strides(type_: ir.MemRefType) -> list[int]:
     return list(strides)
 
 
+def is_dense(buffer: ir.Value) -> bool:
+    """Whether all of `buffer`, of static shape, is one run of memory in row-major order."""
+    type_, expected = ir.MemRefType(buffer.type), 1
+    strides, _ = type_.get_strides_and_offset()
+    if DYNAMIC_SIZE in type_.shape:
+        return False
+    for extent, stride in zip(reversed(type_.shape), reversed(strides), strict=True):
+        if extent > 1 and stride != expected:
+            return False
+        expected *= extent
+    return True
+
+
 def extent_along(buffer: ir.Value, dim: int) -> Offset:
     size = ir.MemRefType(buffer.type).shape[dim]
     if size != DYNAMIC_SIZE:

@@ -34,6 +34,7 @@ from mlir_npu.passes.microkernels.byte_products import (
     can_multiply_bytes,
     reduce_bytes,
 )
+from mlir_npu.passes.microkernels.emit import Offset
 from mlir_npu.passes.microkernels.nest import (
     Cursor,
     Lane,
@@ -47,11 +48,13 @@ from mlir_npu.passes.microkernels.nest import (
 from mlir_npu.passes.microkernels.register_reduction import (
     COLUMN_POSITION,
     INPUT,
+    ROW_POSITION,
     TileShape,
     Window,
     accumulate,
     reduce_tile,
 )
+from mlir_npu.passes.microkernels.streaming import find_stream, with_linear_stride, with_stride
 
 # With more tiles in a row than this the share of padding is not worth code of its own.
 BORDER_TILES = 2
@@ -62,6 +65,8 @@ class Contraction:
     """Operands (input, weights, then those of the accumulation) and the loops over them.
 
     `batch`: loops around everything, each with weights of its own. `window`: of a padded image.
+    `moved`: where a move took the weights from. `prefetched`: operands and offsets in them that
+    every step of the reduction asks for.
     """
 
     operands: tuple[Operand, ...]
@@ -72,6 +77,8 @@ class Contraction:
     accumulation: Accumulation
     batch: tuple[Dim, ...] = ()
     window: Window | None = None
+    moved: Operand | None = None
+    prefetched: tuple[tuple[int, int], ...] = ()
 
 
 def emit_contraction(contraction: Contraction, unit: CpuVectors) -> None:
@@ -137,8 +144,9 @@ def _register_tile(contraction: Contraction, unit: CpuVectors) -> RegisterTile:
 
 
 def _emit_blocks(contraction: Contraction, start: Cursor, unit: CpuVectors) -> None:
-    outer, rows, columns = _rows_and_columns(contraction)
     tile = _register_tile(contraction, unit)
+    contraction, start = _streamed(contraction, start, tile)
+    outer, rows, columns = _rows_and_columns(contraction)
     for blocks in split(contraction.block.extent, tile.blocks):
 
         def block_tile(cursor: Cursor, blocks=blocks) -> None:
@@ -148,6 +156,36 @@ def _emit_blocks(contraction: Contraction, start: Cursor, unit: CpuVectors) -> N
             for_each(outer, cursor, image)
 
         for_span(blocks, contraction.block, start, block_tile)
+
+
+def _streamed(
+    contraction: Contraction, start: Cursor, tile: RegisterTile
+) -> tuple[Contraction, Cursor]:
+    """The same with prefetches of what comes next from memory, if that is worth it."""
+    operands, pixels, window = contraction.operands, contraction.pixels, contraction.window
+    dims = (pixels, contraction.block, contraction.lanes, contraction.reduction)
+    stream = find_stream(operands, *dims, tile, contraction.moved)
+    if stream is None:
+        return contraction, start
+    at = len(operands) if window is None else len(operands) + ROW_POSITION
+    if window is not None:
+        taps = (window.row_taps, window.column_taps, window.channels)
+        window = Window(
+            window.vertical, window.horizontal, *with_linear_stride(taps, stream.step, at)
+        )
+    place = operands.index(stream.source) if stream.source in operands else None
+    begin = Offset(None, stream.source.start) if place is None else start[place]
+    streamed = replace(
+        contraction,
+        operands=(*operands[:at], stream.source, *operands[at:]),
+        pixels=with_linear_stride(pixels, stream.pixel, at),
+        block=with_stride(contraction.block, stream.block, at),
+        lanes=with_stride(contraction.lanes, 0, at),
+        reduction=with_linear_stride(contraction.reduction, stream.step, at),
+        window=window,
+        prefetched=tuple((at, line) for line in stream.lines),
+    )
+    return streamed, (*start[:at], begin + stream.ahead, *start[at:])
 
 
 def _emit_image(
@@ -164,7 +202,9 @@ def _emit_image(
         for column_span, taps in _column_spans(contraction.window, columns, tile.columns):
             pixels = _pixels(rows, row_span.size, columns, column_span.size)
             check_registers(len(pixels), len(vectors), unit)
-            shape = TileShape(pixels, vectors, taps and taps * row_span.size)
+            shape = TileShape(
+                pixels, vectors, taps and taps * row_span.size, contraction.prefetched
+            )
 
             def row_tile(cursor: Cursor, span=column_span, shape=shape) -> None:
                 for_span(

@@ -8,6 +8,7 @@ from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.analysis.loop_nest import merge, unit_dim
 from mlir_npu.passes.analysis.register_tile import CpuVectors
 from mlir_npu.passes.microkernels.accumulator_group import AccumulatorGroup
+from mlir_npu.passes.microkernels.aliasing import users_of, whole_buffer
 from mlir_npu.passes.microkernels.axis import Axis, Position
 from mlir_npu.passes.microkernels.binding import (
     BoundGroup,
@@ -16,7 +17,7 @@ from mlir_npu.passes.microkernels.binding import (
     shape_of,
     strides_of,
 )
-from mlir_npu.passes.microkernels.buffers import operand_of
+from mlir_npu.passes.microkernels.buffers import Operand, is_dense, operand_of
 from mlir_npu.passes.microkernels.contraction import Contraction, emit_contraction
 from mlir_npu.passes.microkernels.padding import padding_of, window_axes
 from mlir_npu.passes.microkernels.register_reduction import Window
@@ -42,13 +43,24 @@ def emit_conv2d(group: AccumulatorGroup, unit: CpuVectors) -> None:
         bound = replace(bound, operands=(*bound.operands, *positions))
     window = axes and Window(*axes, *bound.dims((5, 6, 7)))
     loops = {"pixels": (0, 1, 2), "block": 3, "lanes": 4, "reduction": (5, 6, 7)}
-    _emit(bound, **loops, window=window, unit=unit)
+    _emit(bound, **loops, window=window, moved=_moved_from(group.compute, weights), unit=unit)
 
 
 def _padded_axes(compute: ir.Operation) -> tuple[Axis, Axis] | None:
     """Axes of a window that may meet padding."""
     padding = padding_of(compute)
     return padding and window_axes(compute, shape_of(compute.operands[1])[1:3], padding)
+
+
+def _moved_from(compute: ir.Operation, tile: ir.Value) -> Operand | None:
+    """What a move in front of `compute` makes all of `tile` from, if that is one run of memory."""
+    for move in users_of(whole_buffer(tile)):
+        if move.name != "npu.dma_start" or whole_buffer(move.operands[1]) != whole_buffer(tile):
+            continue
+        source = move.operands[0]
+        if move.block == compute.block and len(move.operands) == 2 and is_dense(source):
+            return operand_of(source, [])
+    return None
 
 
 def emit_matmul(group: AccumulatorGroup, unit: CpuVectors) -> None:
@@ -80,6 +92,7 @@ def _emit(
     lanes: int,
     reduction: tuple[int, ...],
     window: Window | None = None,
+    moved: Operand | None = None,
     unit: CpuVectors,
 ) -> None:
     contraction = Contraction(
@@ -91,5 +104,6 @@ def _emit(
         bound.accumulation,
         tuple(bound.dims(batch)),
         window,
+        moved,
     )
     emit_contraction(contraction, unit)

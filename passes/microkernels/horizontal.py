@@ -6,23 +6,24 @@
         value = combiner(start, join(partial)), for each pixel
         finish(value)
 
-Some pixels are reduced together: what they share is loaded once, as in a product with a vector, and
-memory gives several streams faster than one if they are far apart. What fills no vector is done
-with the last one, of which only the lanes count that are new. Only regions that end in
-`combiner(f(inputs), out)` may be reordered so.
+Some pixels are reduced together: neighbours that share an input, as in a product with a vector,
+load it once; and memory gives several streams faster than one if they are far apart. What fills no
+vector is done with the last one, of which only the lanes count that are new. Only regions that end
+in `combiner(f(inputs), out)` may be reordered so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mlir_npu.dialect.bindings import arith, ir, vector
 from mlir_npu.passes.analysis.loop_nest import Dim, unit_dim
-from mlir_npu.passes.analysis.register_tile import Span, VectorUnit, vector_pieces
+from mlir_npu.passes.analysis.register_tile import LINE_BYTES, Span, VectorUnit, vector_pieces
 from mlir_npu.passes.microkernels.buffers import Operand
+from mlir_npu.passes.microkernels.combiners import identity_of
 from mlir_npu.passes.microkernels.emit import Offset, constant, loop
-from mlir_npu.passes.microkernels.lanewise import Cells, Combine
+from mlir_npu.passes.microkernels.lanewise import TILE_VECTORS, Cells, Combine
 from mlir_npu.passes.microkernels.nest import (
     Cursor,
     Lane,
@@ -40,32 +41,23 @@ from mlir_npu.passes.microkernels.region import splat_constant, vector_type
 STREAMS = 4
 # Independent sums that keep the arithmetic busy, and those of one row: more are more accurate.
 LATENCY, ROW_VECTORS = 8, 4
-# What a partial result starts from; for integers a function of their bits.
-INTEGER_IDENTITIES = {
-    "arith.addi": lambda bits: 0,
-    "arith.muli": lambda bits: 1,
-    "arith.ori": lambda bits: 0,
-    "arith.xori": lambda bits: 0,
-    "arith.andi": lambda bits: -1,
-    "arith.maxsi": lambda bits: -(1 << bits - 1),
-    "arith.minsi": lambda bits: (1 << bits - 1) - 1,
-    "arith.maxui": lambda bits: 0,
-    "arith.minui": lambda bits: -1,
-}
-IDENTITIES = {
-    "arith.addf": 0.0,
-    "arith.mulf": 1.0,
-    "arith.maximumf": float("-inf"),
-    "arith.minimumf": float("inf"),
-    "arith.maxnumf": float("-inf"),
-    "arith.minnumf": float("inf"),
-}
+# A matrix of this many bytes comes from memory: rows this many groups ahead are asked for early.
+STREAMED_BYTES, GROUPS_AHEAD = 1 << 18, 2
+
+
+@dataclass(frozen=True)
+class Stream:
+    """An operand that comes from memory; `ahead`: elements to the place that is needed later."""
+
+    operand: int
+    ahead: int
 
 
 @dataclass(frozen=True)
 class Horizontal:
     """`pixels` and `outer` reduction loops outermost first; `lanes` is the contiguous reduction,
-    `element` the type that it accumulates in."""
+    `element` the type that it accumulates in. long: the region alone keeps the arithmetic busy,
+    and needs the registers."""
 
     operands: tuple[Operand, ...]
     pixels: tuple[Dim, ...]
@@ -75,45 +67,37 @@ class Horizontal:
     combiner: str
     cells: Cells
     element: ir.Type
+    long: bool = False
+    streams: tuple[Stream, ...] = ()
 
 
 # Vectors of partial results of each row.
 Sums = list[list[ir.Value]]
 
 
-def combiner_of(block: ir.Block) -> str | None:
-    """Name of the op that joins the last block argument with the rest of the region, or None."""
-    output = block.arguments[len(block.arguments) - 1]
-    uses = list(output.uses)
-    *_, terminator = block.operations
-    if len(uses) != 1 or len(terminator.operands) != 1:
-        return None
-    last = uses[0].owner.operation
-    if last.name not in IDENTITIES | INTEGER_IDENTITIES or terminator.operands[0].owner != last:
-        return None
-    return last.name
-
-
 def emit_horizontal(nest: Horizontal, unit: VectorUnit) -> None:
     """Emit the loops at the insertion point."""
     *outer, rows = nest.pixels or (unit_dim(len(nest.operands)),)
     together = _rows_together(nest, rows)
-    apart = rows.extent // together
-    grouped = together * apart
-
-    def groups(cursor: Cursor) -> None:
-        def group(first: Cursor) -> None:
-            _emit_rows(nest, [advance(first, rows, row * apart) for row in range(together)], unit)
-
-        for_span(Span(0, apart, 1), rows, cursor, group)
-        rest = Span(grouped, rows.extent - grouped, 1)
-        for_span(rest, rows, cursor, lambda last: _emit_rows(nest, [last], unit))
-
     if together == 1:
         every = (*outer, rows)
         for_each(every, start_of(nest.operands), lambda cursor: _emit_rows(nest, [cursor], unit))
-    else:
-        for_each(outer, start_of(nest.operands), groups)
+        return
+    count = rows.extent // together
+    apart, step = count, 1
+    if _share_input(nest, rows):
+        apart, step = 1, together
+        nest = replace(nest, streams=_streams(nest, rows))
+
+    def group(first: Cursor) -> None:
+        _emit_rows(nest, [advance(first, rows, row * apart) for row in range(together)], unit)
+
+    def groups(cursor: Cursor) -> None:
+        for_span(Span(0, count, step), rows, cursor, group)
+        rest = Span(count * together, rows.extent - count * together, 1)
+        for_span(rest, rows, cursor, lambda last: _emit_rows(nest, [last], unit))
+
+    for_each(outer, start_of(nest.operands), groups)
 
 
 def _rows_together(nest: Horizontal, rows: Dim) -> int:
@@ -125,10 +109,30 @@ def _rows_together(nest: Horizontal, rows: Dim) -> int:
     return max(1, min(rows.extent, STREAMS // max(1, streams)))
 
 
+def _streams(nest: Horizontal, rows: Dim) -> tuple[Stream, ...]:
+    """The matrix of a product with a vector, unless it is small."""
+    return tuple(
+        Stream(index, GROUPS_AHEAD * STREAMS * between)
+        for index, (operand, between, along) in enumerate(
+            zip(nest.operands, rows.strides, nest.lanes.strides, strict=True)
+        )
+        if between
+        and along == 1
+        and rows.extent * between * operand.element.width // 8 >= STREAMED_BYTES
+    )
+
+
+def _share_input(nest: Horizontal, rows: Dim) -> bool:
+    """Whether all rows are combined with the same vectors, as in a product with a vector."""
+    pairs = zip(rows.strides, nest.lanes.strides, strict=True)
+    return any(between == 0 and along == 1 for between, along in pairs)
+
+
 def _emit_rows(nest: Horizontal, cursors: list[Cursor], unit: VectorUnit) -> None:
     identity = identity_of(nest.combiner, nest.element)
     busy = max(LATENCY, min(ROW_VECTORS * len(cursors), unit.registers // 2))
-    count = min(busy // len(cursors), max(1, nest.lanes.extent // unit.lanes))
+    most = max(1, (TILE_VECTORS if nest.long else busy) // len(cursors))
+    count = min(most, max(1, nest.lanes.extent // unit.lanes))
     width = min(unit.lanes, vector_pieces(nest.lanes.extent, unit.lanes)[0])
     start = [[splat_constant(identity, width) for _ in range(count)] for _ in cursors]
     sums = _outer(nest, list(nest.outer), cursors, start, width)
@@ -137,13 +141,6 @@ def _emit_rows(nest: Horizontal, cursors: list[Cursor], unit: VectorUnit) -> Non
         tile = Tile(nest.operands, nest.lanes.strides, cursor)
         value = _apply(nest.combiner, nest.cells.start(tile, cell), _join(nest.combiner, partial))
         nest.cells.finish(tile.at(cursor), cell, value)
-
-
-def identity_of(combiner: str, element: ir.Type) -> ir.Attribute:
-    if combiner in IDENTITIES:
-        return ir.FloatAttr.get(element, IDENTITIES[combiner])
-    bits = ir.IntegerType(element).width
-    return ir.IntegerAttr.get(element, INTEGER_IDENTITIES[combiner](bits))
 
 
 def _outer(
@@ -172,6 +169,8 @@ def _lanes(nest: Horizontal, cursors: list[Cursor], sums: Sums, width: int) -> S
         added = []
         for cursor, row in zip(cursors, sums, strict=True):
             tile = Tile(nest.operands, nest.lanes.strides, advance(cursor, nest.lanes, place))
+            if vectors == count:
+                _prefetch(nest, tile, step)
             new = [nest.combine(tile, lane, value) for lane, value in zip(lanes, row)]
             added.append([*new, *row[vectors:]])
         return added
@@ -189,6 +188,14 @@ def _lanes(nest: Horizontal, cursors: list[Cursor], sums: Sums, width: int) -> S
         chosen = zip(last, sums, strict=True)
         sums = [[_select(new, more[0], row[0]), *row[1:]] for more, row in chosen]
     return sums
+
+
+def _prefetch(nest: Horizontal, tile: Tile, elements: int) -> None:
+    """The lines of `elements` of every stream, as many rows ahead as it says."""
+    for stream in nest.streams:
+        line = LINE_BYTES * 8 // nest.operands[stream.operand].element.width
+        for start in range(0, elements, line):
+            tile.prefetch(stream.operand, stream.ahead + start)
 
 
 def _flat(sums: Sums) -> list[ir.Value]:

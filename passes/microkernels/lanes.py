@@ -7,6 +7,9 @@ from mlir_npu.passes.microkernels.buffers import Operand
 from mlir_npu.passes.microkernels.emit import Offset
 from mlir_npu.passes.microkernels.region import splat, vector_type
 
+# Hint of a prefetch: to the second-level cache, since what is in use fills the first.
+SECOND_LEVEL = 2
+
 
 def load_scalar(operand: Operand, offset: Offset) -> ir.Value:
     return memref.LoadOp(operand.flat, [offset.materialise()]).result
@@ -32,3 +35,8 @@ def store_lanes(value: ir.Value, operand: Operand, offset: Offset, stride: int) 
     for lane in range(ir.VectorType(value.type).shape[0]):
         element = vector.ExtractOp(value, [], [lane]).result
         memref.StoreOp(element, operand.flat, [(offset + lane * stride).materialise()])
+
+
+def prefetch(operand: Operand, offset: Offset) -> None:
+    """Ask for the cache line at `offset`, which need not be one of the buffer."""
+    memref.PrefetchOp(operand.flat, [offset.materialise()], False, SECOND_LEVEL, True)

@@ -10,7 +10,7 @@ from mlir_npu.passes.analysis.loop_nest import Dim
 from mlir_npu.passes.analysis.register_tile import Span
 from mlir_npu.passes.microkernels.buffers import Operand
 from mlir_npu.passes.microkernels.emit import Offset, loop
-from mlir_npu.passes.microkernels.lanes import load_lanes, load_scalar, store_lanes
+from mlir_npu.passes.microkernels.lanes import load_lanes, load_scalar, prefetch, store_lanes
 
 # Element offset of every operand of a nest.
 Cursor = tuple[Offset, ...]
@@ -105,3 +105,6 @@ class Tile:
         store_lanes(
             value, self.operands[index], self.cursor[index] + offset, self.lane_strides[index]
         )
+
+    def prefetch(self, index: int, offset: int) -> None:
+        prefetch(self.operands[index], self.cursor[index] + offset)

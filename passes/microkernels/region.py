@@ -13,6 +13,15 @@ _CONTRACTED = frozenset({"arith.addf", "arith.subf", "arith.mulf"})
 _QUANTIZING = frozenset({"arith.sitofp", "arith.uitofp", "arith.fptosi", "arith.fptoui"})
 
 
+# Of two numbers the greater, or the lesser, and NaN if one is that: as the first is written the CPU
+# takes a comparison and a masked move for it, as the second one instruction. If both are zero, the
+# sign may differ.
+_EXCHANGED = {
+    arith.CmpFPredicate.UGT: arith.CmpFPredicate.OLT,
+    arith.CmpFPredicate.ULT: arith.CmpFPredicate.OGT,
+}
+
+
 class NotVectorisableError(ValueError):
     """A region op that has no elementwise vector form."""
 
@@ -51,9 +60,28 @@ def inline_region(block: ir.Block, arguments: Sequence[ir.Value], width: int) ->
     *body, terminator = block.operations
     contracted = frozenset() if any(op.name in _QUANTIZING for op in body) else _CONTRACTED
     for op in body:
-        results = _clone(op.operation, [lookup(v) for v in op.operands], width, contracted)
+        operands = [lookup(v) for v in op.operands]
+        results = _extremum(op.operation, operands) or _clone(
+            op.operation, operands, width, contracted
+        )
         values.update(zip(op.results, results, strict=True))
     return [lookup(v) for v in terminator.operands]
+
+
+def _extremum(op: ir.Operation, operands: list[ir.Value]) -> list[ir.Value] | None:
+    """`x > y or NaN ? x : y` as `x < y ? y : x`, None where `op` is no such choice."""
+    if op.name != "arith.select":
+        return None
+    condition, *chosen = op.operands
+    comparison = condition.owner
+    if isinstance(comparison, ir.Block) or comparison.name != "arith.cmpf":
+        return None
+    predicate = arith.CmpFPredicate(ir.IntegerAttr(comparison.attributes["predicate"]).value)
+    if predicate not in _EXCHANGED or list(comparison.operands) != chosen:
+        return None
+    _, x, y = operands
+    exchanged = arith.CmpFOp(_EXCHANGED[predicate], x, y).result
+    return [arith.SelectOp(exchanged, y, x).result]
 
 
 def _clone(

@@ -43,12 +43,14 @@ class Window:
 class TileShape:
     """Constant layout of one register tile: accumulators are ordered pixel by pixel.
 
-    `column_taps`: for every pixel those that meet data, None where all do.
+    `column_taps`: for every pixel those that meet data, None where all do. `prefetched`: an operand
+    and offsets in it to ask for at every step.
     """
 
     pixels: tuple[tuple[int, ...], ...]
     vectors: tuple[Lane, ...]
     column_taps: tuple[range, ...] | None = None
+    prefetched: tuple[tuple[int, int], ...] = ()
 
     def cell(self, pixel: int, vector_index: int) -> Lane:
         vector_ = self.vectors[vector_index]
@@ -61,6 +63,7 @@ class TileShape:
             tuple(self.pixels[p] for p in pixels),
             self.vectors,
             None if taps is None else tuple(taps[p] for p in pixels),
+            self.prefetched,
         )
 
 
@@ -167,6 +170,8 @@ def accumulate(shape: TileShape, tile: Tile, values: list[ir.Value]) -> list[ir.
     """One reduction element: the side with fewer registers is loaded first and held."""
     pixels, vectors = range(len(shape.pixels)), range(len(shape.vectors))
     values = list(values)
+    for operand, offset in shape.prefetched:
+        tile.prefetch(operand, offset)
 
     sums = values[0].type
 

@@ -1,60 +1,17 @@
 """Sizes that change: one capture by Dynamo, and regions compiled for the sizes that come."""
 
 import copy
-import threading
 
 import pytest
 import torch
+from dynamic_networks import Captures, compare_steps, network
 from parity import assert_same, check_inference, compile_model
 from torch import nn
-from torch._guards import CompileContext
 
 import mlir_npu
-from mlir_npu.backend import mlir_npu as backend
-from mlir_npu.errors import StrictError
-from mlir_npu.lowering import compile_region, specializations
 from mlir_npu.lowering.report import collect
 
 SIZES = [(2, 18, 20), (3, 17, 13), (7, 16, 9), (2, 61, 16), (4, 128, 96), (2, 18, 20)]
-
-
-def network() -> nn.Module:
-    return nn.Sequential(
-        nn.Conv2d(3, 8, 3, stride=2, padding=1),
-        nn.BatchNorm2d(8),
-        nn.ReLU(),
-        nn.AdaptiveAvgPool2d(1),
-        nn.Flatten(),
-        nn.Linear(8, 4),
-    ).eval()
-
-
-class Captures:
-    """A backend that counts Dynamo's captures, each of which may call it several times."""
-
-    def __init__(self, **options) -> None:
-        self._options, self._compilations = options, set()
-
-    def __call__(self, graph_module, example_inputs):
-        compilation = CompileContext.current_compile_id()
-        self._compilations.add((compilation.frame_id, compilation.frame_compile_id))
-        return backend(graph_module, example_inputs, options=self._options)
-
-    @property
-    def count(self) -> int:
-        return len(self._compilations)
-
-
-def compare_steps(compiled, model: nn.Module, x: torch.Tensor) -> None:
-    """Outputs and all gradients of one step, for a weighted sum of the outputs."""
-    ours, theirs = x.clone().requires_grad_(), x.clone().requires_grad_()
-    got, expected = compiled(ours), model(theirs)
-    assert_same(got.detach(), expected.detach())
-    weights = torch.randn_like(expected)
-    grads = torch.autograd.grad((got * weights).sum(), [ours, *model.parameters()])
-    wanted = torch.autograd.grad((expected * weights).sum(), [theirs, *model.parameters()])
-    for mine, other in zip(grads, wanted, strict=True):
-        torch.testing.assert_close(mine, other, rtol=1e-3, atol=1e-4)
 
 
 # ---- one capture, right for all sizes -----------------------------------------------------------
@@ -172,112 +129,6 @@ def test_backward_of_sizes_computed_from_sizes():
         torch.testing.assert_close(ours.grad, theirs.grad, rtol=1e-3, atol=1e-4)
 
 
-# ---- how many are compiled and kept -------------------------------------------------------------
-
-
-def run_sizes(compiled, model, sizes) -> list[bool]:
-    """For each size: whether its call compiled a graph with a region."""
-    found = []
-    with torch.no_grad():
-        for size in sizes:
-            x = torch.randn(size, 3, 16, 16)
-            with collect() as reports:
-                assert_same(compiled(x), model(x))
-            found.append(any(report.regions for report in reports))
-    return found
-
-
-def test_sizes_that_never_come_again_are_not_compiled(monkeypatch, caplog):
-    monkeypatch.setattr(specializations, "AT_ONCE", 2)
-    model, captures = network(), Captures()
-    compiled = torch.compile(model, backend=captures, dynamic=True)
-    assert run_sizes(compiled, model, (2, 3, 4, 5, 6)) == [True, True, False, False, False]
-    assert "runs on the host until it comes again" in caplog.text
-    assert run_sizes(compiled, model, (4, 4, 2, 3)) == [True, False, False, False]
-    assert captures.count == 1
-
-
-def test_those_called_least_recently_go(monkeypatch):
-    monkeypatch.setattr(specializations, "KEPT", 2)
-    model = network()
-    compiled = torch.compile(model, backend="mlir_npu", dynamic=True)
-    assert run_sizes(compiled, model, (2, 3, 2, 4)) == [True, True, False, True]
-    assert run_sizes(compiled, model, (2, 4, 3)) == [False, False, True]
-
-
-def test_strict_compiles_all_sizes(monkeypatch):
-    monkeypatch.setattr(specializations, "AT_ONCE", 1)
-    model = network()
-    compiled = torch.compile(model, backend="mlir_npu", dynamic=True, options={"strict": True})
-    assert run_sizes(compiled, model, (2, 3, 4)) == [True, True, True]
-
-
-def test_strict_refuses_when_called():
-    conv = nn.Conv2d(3, 4, 3).eval()
-    compiled = torch.compile(
-        lambda x: torch.sin(conv(x)), backend="mlir_npu", dynamic=True, options={"strict": True}
-    )
-    with torch.no_grad(), pytest.raises(StrictError, match="aten.sin"):
-        compiled(torch.randn(2, 3, 64, 64))
-
-
-def test_equal_sizes_compile_once_for_several_models(monkeypatch):
-    compiled_regions = []
-    compile_ = compile_region._compile
-    monkeypatch.setattr(
-        compile_region, "_compile", lambda *given: compiled_regions.append(1) or compile_(*given)
-    )
-    for _ in range(2):
-        model = nn.Sequential(nn.Conv2d(3, 11, 3), nn.ReLU()).eval()
-        compiled = torch.compile(model, backend="mlir_npu", dynamic=True)
-        with torch.no_grad():
-            for size in (18, 19):
-                x = torch.randn(2, 3, size, size)
-                assert_same(compiled(x), model(x))
-        torch._dynamo.reset()
-    assert len(compiled_regions) == 2
-
-
-def test_threads_with_sizes_of_their_own():
-    model = network()
-    compiled = torch.compile(model, backend="mlir_npu", dynamic=True)
-    with torch.no_grad():
-        compiled(torch.randn(9, 3, 16, 16))
-    failures = []
-
-    def work(batch: int) -> None:
-        try:
-            with torch.no_grad():
-                for _ in range(5):
-                    x = torch.randn(batch, 3, 16, 16)
-                    assert_same(compiled(x), model(x))
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=work, args=(batch,)) for batch in (2, 3, 2, 3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
-
-
-def test_compiling_does_not_see_the_modes_of_the_call():
-    """What is made while compiling belongs to later calls, too."""
-
-    conv = nn.Conv2d(3, 4, 3).eval()
-
-    def model(x):
-        return conv(x) * torch.arange(4.0).view(4, 1, 1)
-
-    compiled = torch.compile(model, backend="mlir_npu", dynamic=True)
-    x = torch.randn(2, 3, 24, 24)
-    with torch.inference_mode():
-        assert_same(compiled(x), model(x))
-    with torch.no_grad():
-        assert_same(compiled(x), model(x))
-
-
 # ---- sizes and numbers in the program -----------------------------------------------------------
 
 
@@ -375,142 +226,6 @@ def test_checks_of_sizes():
         for length in (1, 17):
             with pytest.raises(RuntimeError, match="Expected cond to be True"):
                 compiled(torch.randn(2, 3, 16, 16), torch.tensor(length))
-
-
-# ---- branches -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dynamic", [False, True])
-@pytest.mark.parametrize("fallback", ["llvm", "inductor", "eager"])
-def test_cond(dynamic, fallback):
-    first, second = nn.Conv2d(3, 4, 3, padding=1), nn.Conv2d(3, 4, 5, padding=2)
-
-    def model(x):
-        y = first(x).relu()
-        z = torch.cond(x.sum() > 0, lambda a: first(a).relu(), lambda a: second(a) * 2, (x,))
-        return y + z
-
-    captures = Captures(fallback=fallback)
-    compiled = torch.compile(model, backend=captures, fullgraph=True, dynamic=dynamic)
-    with torch.no_grad(), collect() as reports:
-        for batch in (2, 3):
-            for sign in (1, -1):
-                x = torch.rand(batch, 3, 12, 12) * sign
-                assert_same(compiled(x), model(x))
-    assert captures.count == (1 if dynamic else 2)
-    assert all(report.regions for report in reports)
-    branches = [report for report in reports if report.kind == "branch"]
-    assert len(branches) == (0 if fallback == "inductor" else 4)
-
-
-def test_training_through_branches():
-    conv = nn.Conv2d(3, 4, 3, padding=1)
-    head = nn.Conv2d(4, 4, 1)
-
-    def model(x):
-        y = conv(x).relu()
-        return torch.cond(y.mean() > 0.2, lambda a: head(a).tanh(), lambda a: a * 2, (y,))
-
-    compiled = torch.compile(model, backend="mlir_npu", fullgraph=True, dynamic=True)
-    for batch, scale in (2, 1.0), (3, 3.0):
-        x = torch.randn(batch, 3, 12, 12) * scale
-        ours, theirs = x.clone().requires_grad_(), x.clone().requires_grad_()
-        compiled(ours).square().sum().backward()
-        mine = conv.weight.grad.clone()
-        conv.zero_grad(), head.zero_grad()
-        model(theirs).square().sum().backward()
-        torch.testing.assert_close(ours.grad, theirs.grad, rtol=1e-3, atol=1e-4)
-        torch.testing.assert_close(mine, conv.weight.grad, rtol=1e-3, atol=1e-4)
-        conv.zero_grad(), head.zero_grad()
-
-
-def test_strict_allows_conditions_but_not_host_work_in_branches():
-    conv = nn.Conv2d(3, 4, 3, padding=1).eval()
-
-    def model(function):
-        return lambda x, p: torch.cond(p, lambda a: function(conv(a)), conv, (x,))
-
-    x, p = torch.randn(2, 3, 64, 64), torch.tensor(True)
-    with torch.no_grad():
-        strict = {"backend": "mlir_npu", "options": {"strict": True}, "fullgraph": True}
-        good = model(torch.relu)
-        assert_same(torch.compile(good, **strict)(x, p), good(x, p))
-        with pytest.raises(Exception, match="aten.sin"):
-            torch.compile(model(torch.sin), **strict)(x, p)
-
-
-# ---- sizes that only the data know --------------------------------------------------------------
-
-
-def picked_by_nonzero(conv, x):
-    y = torch.relu(conv(x[None, None]))[0, 0]
-    found = (y > 0.1).nonzero()
-    picked = y[found[:, 0], found[:, 1]] * 2
-    return picked.sum() + picked.softmax(0).square().sum()
-
-
-def picked_by_mask(conv, x):
-    y = conv(x[None, None])
-    return y[y > 0.1].square().sum()
-
-
-def picked_and_convolved_again(conv, x):
-    y = conv(x[None, None])
-    rows = y.mean((0, 1, 3)).nonzero()[:, 0]
-    torch._check(rows.shape[0] >= 3)
-    return nn.functional.conv2d(x[rows][None, None], conv.weight).square().sum()
-
-
-def counted(conv, x):
-    y = torch.relu(conv(x[None, None]))
-    return y.square().sum() / (y > 0.1).nonzero().shape[0]
-
-
-@pytest.mark.parametrize(
-    "program", [picked_by_nonzero, picked_by_mask, picked_and_convolved_again, counted]
-)
-@pytest.mark.parametrize("fallback", ["llvm", "inductor", "eager"])
-def test_indices_that_only_the_data_know(program, fallback):
-    """peers D6: the result of eager, or the error that PyTorch's own backend raises."""
-    conv = nn.Conv2d(1, 4, 3, padding=1)
-    flags = {"capture_dynamic_output_shape_ops": True, "capture_scalar_outputs": True}
-
-    def step(backend, x, **keywords):
-        with torch._dynamo.config.patch(flags):
-            compiled = torch.compile(
-                program, backend=backend, fullgraph=True, dynamic=True, **keywords
-            )
-            given = x.clone().requires_grad_()
-            result = compiled(conv, given)
-            result.backward()
-        return result.detach(), given.grad
-
-    for size in (20, 30):
-        x = torch.randn(size, size)
-        try:
-            upstream = step("aot_eager", x)
-        except Exception as error:
-            torch._dynamo.reset()
-            with pytest.raises(type(error)) as caught:
-                step("mlir_npu", x, options={"fallback": fallback})
-            assert type(caught.value.__cause__) is type(error.__cause__)
-            continue
-        torch._dynamo.reset()
-        ours = step("mlir_npu", x, options={"fallback": fallback})
-        torch.testing.assert_close(ours, upstream, rtol=1e-3, atol=1e-4)
-
-
-def test_data_dependent_sizes_compile_nothing_anew():
-    conv = nn.Conv2d(1, 4, 3, padding=1).eval()
-    captures = Captures()
-    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True), torch.no_grad():
-        compiled = torch.compile(picked_by_nonzero, backend=captures, fullgraph=True, dynamic=True)
-        with collect() as reports:
-            for _ in range(5):
-                x = torch.randn(20, 20)
-                assert_same(compiled(conv, x), picked_by_nonzero(conv, x))
-    assert captures.count == len(reports) == 1
-    assert reports[0].regions
 
 
 # ---- what users see -----------------------------------------------------------------------------

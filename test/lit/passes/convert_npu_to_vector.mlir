@@ -52,6 +52,47 @@ func.func @through_memory(%l: memref<3x9xf32, #npu.space<"sram">>, %r: memref<1x
 
 // -----
 
+// Few pixels use every block of weights: while one is in use the next one is asked for, a line at a time.
+// CHECK-LABEL: func.func @few_pixels
+// CHECK: scf.for
+// CHECK: scf.for {{.*}} iter_args
+// CHECK-COUNT-1: memref.prefetch {{.*}}, read, locality<2>, data
+// CHECK-NOT: memref.prefetch
+// CHECK: vector.fma
+// CHECK: return
+func.func @few_pixels(%l: memref<12x32xf32, #npu.space<"sram">>, %r: memref<8x32x8xf32, #npu.space<"sram">>,
+                      %acc: memref<12x8x8xf32, #npu.space<"acc">>) {
+  "npu.matmul"(%l, %r, %acc) : (memref<12x32xf32, #npu.space<"sram">>, memref<8x32x8xf32, #npu.space<"sram">>, memref<12x8x8xf32, #npu.space<"acc">>) -> ()
+  return
+}
+
+// -----
+
+// The greater of two numbers, or NaN, in the form that is one instruction; other choices stay.
+// CHECK-LABEL: func.func @greater
+// CHECK: %[[LESS:.*]] = arith.cmpf olt, %[[X:.*]], %[[ZERO:.*]] : vector<8xf32>
+// CHECK: arith.select %[[LESS]], %[[ZERO]], %[[X]]
+// CHECK: %[[ABOVE:.*]] = arith.cmpf ugt, %[[Y:.*]], %[[LIMIT:.*]] : vector<8xf32>
+// CHECK: arith.select %[[ABOVE]], %[[LIMIT]], %[[Y]]
+// CHECK: return
+func.func @greater(%x: memref<8xf32, #npu.space<"sram">>, %o: memref<8xf32, #npu.space<"sram">>) {
+  "npu.eltwise"(%x, %o) ({
+  ^bb0(%a: f32, %old: f32):
+    %zero = arith.constant 0.0 : f32
+    %limit = arith.constant 6.0 : f32
+    %0 = arith.cmpf ugt, %a, %zero : f32
+    %1 = arith.select %0, %a, %zero : f32
+    %2 = arith.cmpf ugt, %1, %limit : f32
+    %3 = arith.select %2, %limit, %1 : f32
+    "npu.yield"(%3) : (f32) -> ()
+  }) {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+      operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>}
+    : (memref<8xf32, #npu.space<"sram">>, memref<8xf32, #npu.space<"sram">>) -> ()
+  return
+}
+
+// -----
+
 // Dense operands are one long loop: 4 vectors of 8, then what is left.
 // CHECK-LABEL: func.func @elementwise
 // CHECK: scf.for

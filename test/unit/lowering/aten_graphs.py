@@ -22,6 +22,7 @@ aten = torch.ops.aten
 class PartitionOptions:
     min_region_macs: int = 0
     host_ops: tuple[str, ...] = ()
+    npu_ops: tuple[str, ...] | None = None
 
 
 def trace(function: Callable, *arguments: torch.Tensor) -> fx.GraphModule:
