@@ -50,20 +50,27 @@ def choose_loop_tiles(
         while wanted > LINE_ELEMENTS and wanted * kept > TILE_BYTES * 4:
             wanted //= 2
     elif _is_one_reduction(group, computations):
-        wanted = group.iterations
+        wanted = max(1, min(group.iterations, TILE_BYTES // max(1, kept)))
     if parallel:
         wanted = min(wanted, max(1, group.iterations // (TILES_PER_CORE * cores)))
-    return LoopTiles(_spread(group.extents, wanted), parallel)
+    sizes = _spread(group.extents, wanted)
+    if walks_lines(group, computations):
+        sizes = (*sizes[:-1], _whole_lines(sizes[-1], group.extents[-1]))
+    return LoopTiles(sizes, parallel)
 
 
 def _is_one_reduction(group: LoopGroup, computations: Sequence[Computation]) -> bool:
-    """Whether nothing of a tile is read again: rows far apart then are several streams."""
-    (first, *others) = group.members
-    return not others and bool(computations[first].reductions)
+    """Whether one member reads all that is large, once: rows far apart then are several streams."""
+    large = [m for m in group.members if computations[m].volume > group.iterations]
+    return len(large) == 1 and bool(computations[large[0]].reductions)
 
 
 def trips(extents: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple(-(-extent // size) for extent, size in zip(extents, sizes, strict=True))
+
+
+def _whole_lines(size: int, extent: int) -> int:
+    return min(extent, -(-size // LINE_ELEMENTS) * LINE_ELEMENTS)
 
 
 def _spread(extents: Sequence[int], wanted: int) -> tuple[int, ...]:
