@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 
 import torch
 from torch import nn
 
 from mlir_npu.benchmarks import models
 from mlir_npu.benchmarks.cases import Case, Effort
+from mlir_npu.benchmarks.contest import hold_contest
 from mlir_npu.benchmarks.engines import OURS_COMPILED
-from mlir_npu.benchmarks.machine import Peaks
-from mlir_npu.benchmarks.priority import high_priority
-from mlir_npu.benchmarks.timing import time_in_turn
 
 BACKENDS = {OURS_COMPILED: "mlir_npu", "eager": None, "inductor": "inductor"}
 CLASSES = 1000
@@ -46,33 +43,16 @@ def training_case(case: Case, names: list[str], effort: Effort) -> dict:
     """Every engine's first step beside that of eager in float64, then steps timed by turns."""
     torch.manual_seed(0)
     model, x = models.NETWORKS[case.network](), models.random_input(case.shape)
-    peaks, macs = Peaks(case.threads), 3 * models.count_macs(model, x)
-    least_macs = 3 * models.count_least_macs(model, x)
+    macs = 3 * models.count_macs(model, x)
     exact = Step(model.double(), x.double(), None)
     loss, gradients = exact(), exact.gradients()
     model = model.float()
-    engines: dict[str, dict] = {}
-    calls: dict[str, Callable[[], torch.Tensor]] = {}
-    for name in names:
-        try:
-            step = Step(model, x, BACKENDS[name])
-            errors = [(step() - loss).abs() / loss, (step.gradients() - gradients).norm()]
-            errors[1] /= gradients.norm()
-            engines[name] = {"difference": max(map(float, errors)), "tolerance": TOLERANCE}
-            engines[name]["notes"] = {}
-            calls[name] = step
-        except Exception as error:  # whatever an engine raises is its result
-            engines[name] = {"error": f"{type(error).__name__}: {error}"[:500]}
-    subject = OURS_COMPILED if OURS_COMPILED in calls else next(iter(calls))
-    with high_priority():
-        rounds = time_in_turn(calls, effort, subject=subject, threads=case.threads)
-        peaks.measure()
-    for name, values in rounds.items():
-        engines[name]["values"] = values
-    return {
-        "macs": macs,
-        "least_macs": least_macs,
-        "peak_gflops": peaks.peak,
-        "copy_gbps": peaks.copy,
-        "engines": engines,
-    }
+
+    def prepare(name: str) -> tuple[Step, dict]:
+        step = Step(model, x, BACKENDS[name])
+        off = [(step() - loss).abs() / loss, (step.gradients() - gradients).norm()]
+        off[1] /= gradients.norm()
+        return step, {"difference": max(map(float, off)), "tolerance": TOLERANCE, "notes": {}}
+
+    counts = {"macs": macs, "least_macs": macs}
+    return counts | hold_contest(case, names, effort, OURS_COMPILED, prepare)

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -23,12 +24,10 @@ from torch import nn
 
 from mlir_npu.benchmarks import chains, memory, models, training
 from mlir_npu.benchmarks.cases import Case, Effort
+from mlir_npu.benchmarks.contest import hold_contest
 from mlir_npu.benchmarks.engines import ENGINES, OURS
 from mlir_npu.benchmarks.engines.base import Engine
 from mlir_npu.benchmarks.engines.exported import Exported, export
-from mlir_npu.benchmarks.machine import Peaks
-from mlir_npu.benchmarks.priority import high_priority
-from mlir_npu.benchmarks.timing import time_in_turn
 from mlir_npu.scripts.networks.comparison import compare
 
 # Winograd's rounding errors are a few times those of a sum in any order, which `compare` allows.
@@ -71,32 +70,15 @@ def time_case(case: Case, names: list[str], effort: Effort, folder: Path) -> dic
     """Every engine checked and then timed by turns."""
     model = build(case)
     x = input_of(case, model)
-    peaks = Peaks(case.threads)
     expected, macs = model(x), models.count_macs(model, x)
-    engines, calls = {}, {}
-    for name in names:
-        try:
-            engine = make_engine(name, case, folder)
-            call = engine.prepare(copy.deepcopy(model), x)
-            engines[name] = checked(model, x, expected, call()) | {"notes": engine.notes()}
-            calls[name] = call
-        except Exception as error:  # whatever an engine raises is its result
-            engines[name] = {"error": f"{type(error).__name__}: {error}"[:500]}
-    if not calls:
-        raise RuntimeError(f"no engine can run this case: {engines}")
-    subject = OURS if OURS in calls else next(iter(calls))
-    with high_priority():
-        rounds = time_in_turn(calls, effort, subject=subject, threads=case.threads)
-        peaks.measure()
-    for name, values in rounds.items():
-        engines[name]["values"] = values
-    return {
-        "macs": macs,
-        "least_macs": models.count_least_macs(model, x),
-        "peak_gflops": peaks.peak,
-        "copy_gbps": peaks.copy,
-        "engines": engines,
-    }
+
+    def prepare(name: str) -> tuple[Callable[[], torch.Tensor], dict]:
+        engine = make_engine(name, case, folder)
+        call = engine.prepare(copy.deepcopy(model), x)
+        return call, checked(model, x, expected, call()) | {"notes": engine.notes()}
+
+    counts = {"macs": macs, "least_macs": models.count_least_macs(model, x)}
+    return counts | hold_contest(case, names, effort, OURS, prepare)
 
 
 def compile_case(case: Case, name: str, folder: Path) -> dict:

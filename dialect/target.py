@@ -107,6 +107,10 @@ class Target:
     matrix: MatrixUnit
     dma: Dma
 
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise ValueError("name must not be empty")
+
     def to_attribute(self, context: ir.Context) -> ir.Attribute:
         """`#npu.target<{...}>` with every number of the target."""
         from mlir_npu.dialect.bindings import ir

@@ -31,6 +31,7 @@ from mlir_npu.simulator.simulate import (
 from mlir_npu.simulator.staging import SCHEDULES, WrongStage, stage_module
 from mlir_npu.simulator.table import render
 from mlir_npu.simulator.trace import trace
+from mlir_npu.words import count
 
 TABLE_WIDTH = 250  # where nobody says how wide the output is
 USER_ERRORS = (
@@ -110,14 +111,16 @@ def _model_errors() -> tuple[type[Exception], ...]:
 
 def _run(parsed: argparse.Namespace, console: Console) -> int:
     check_outputs(parsed)
-    modules, note = _load(parsed)
     runs, differing = [], 0
-    for module in modules:
-        with _faults_of(module):
-            check_target(target_of(module.operation))
-            differing += _check(module, parsed, console) if parsed.check else 0
-            stage_module(module, parsed.schedule)
-            runs.append(simulate_module(module.operation))
+    with Console(stderr=True).status(f"compiling {parsed.model}") as status:
+        modules, note = _load(parsed)
+        for number, module in enumerate(modules, 1):
+            status.update(f"simulating part {number} of {len(modules)}")
+            with _faults_of(module):
+                check_target(target_of(module.operation))
+                differing += _check(module, parsed, console) if parsed.check else 0
+                stage_module(module, parsed.schedule)
+                runs.append(simulate_module(module.operation))
     if not any(run.calls for run in runs):
         raise UsageError(f"{parsed.model}: {nothing_to_simulate(modules[0].operation)}")
     run = _only(_joined(runs), parsed.kernel)
@@ -155,7 +158,8 @@ def _load(parsed: argparse.Namespace) -> tuple[list[ir.Module], str]:
         raise UsageError(f"no part of '{parsed.model}' runs on the NPU; mlir_npu.explain says why")
     note = ""
     if captured.host_nodes:
-        note = f"not simulated: {captured.host_nodes} nodes of the model that run on the host"
+        nodes = count(captured.host_nodes, "node")
+        note = f"not simulated: {nodes} of the model on the host"
     return [region.module for region in captured.regions], note
 
 

@@ -33,7 +33,11 @@ def main(arguments: list[str] | None = None) -> int:
     logging.getLogger("mlir_npu").setLevel(logging.ERROR)  # the table says what ran on the host
     wrong = 0
     for name in options.names or _stale(options.train):
-        wrong += not _try(name, options.train)
+        try:
+            wrong += not _try(name, options.train)
+        except Exception as error:  # whatever a network raises is its result
+            wrong += 1
+            print(f"{name}: {type(error).__name__}: {error}", flush=True)
     results = load()
     save({name: results[name] for name in BY_NAME if name in results})
     print("now: python -m mlir_npu.scripts.update_docs")

@@ -23,6 +23,7 @@ CACHE_SHARE = 0.75
 TRANSPOSED_SHARE = 0.25  # dram's side of a transpose needs room too, in lines far apart
 RUN_CYCLES = 8
 TRANSPOSE_PASSES = 3  # what a transpose in registers costs beside a copy of the same bytes
+FIRST_LEVEL_BYTES = 1 << 15  # holds both sides of a transpose, or they come from the second level
 SPILL_PASSES = 2  # what leaves the cache is written there and read again
 
 
@@ -108,7 +109,11 @@ def _spill_cycles(shape: KernelShape, tiles: np.ndarray, target: Target) -> np.n
             (transposed, TRANSPOSED_SHARE),
         )
     )
-    return SPILL_PASSES * excess // target.dma.bytes_per_cycle
+    cycles_ = SPILL_PASSES * excess // target.dma.bytes_per_cycle
+    if shape.unit == "vector":
+        beyond = np.maximum(2 * transposed - FIRST_LEVEL_BYTES, 0)
+        cycles_ = cycles_ + beyond // target.dma.bytes_per_cycle
+    return cycles_
 
 
 def _bytes(accesses: Sequence[Access], tiles: np.ndarray) -> np.ndarray:

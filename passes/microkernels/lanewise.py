@@ -9,10 +9,14 @@ Large windows, reductions over outer dimensions, elementwise ops, fills and copi
 
 A tile has several pixels when the lane dimension is short. What is left of the lanes is done with
 narrower vectors, down to one element.
+
+Rounding errors of a sum grow with the number of its terms, so long sums of floats are sums of
+partial sums, and these of others, each of a few dozen terms.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,6 +26,7 @@ from typing import Protocol
 from mlir_npu.dialect.bindings import arith, ir
 from mlir_npu.passes.analysis.loop_nest import Dim, unit_dim
 from mlir_npu.passes.analysis.register_tile import VectorUnit, split, vector_pieces
+from mlir_npu.passes.microkernels.arithmetic import add
 from mlir_npu.passes.microkernels.buffers import Operand
 from mlir_npu.passes.microkernels.emit import Offset, index_constant, loop
 from mlir_npu.passes.microkernels.nest import (
@@ -35,11 +40,14 @@ from mlir_npu.passes.microkernels.nest import (
     lanes_along,
     start_of,
 )
+from mlir_npu.passes.microkernels.region import splat_constant
 
 # Reductions of at most this many elements are unrolled, times pixels and vectors.
 UNROLLED_CELLS = 128
 # Vectors of one pixel per iteration; more only makes the code longer.
 TILE_VECTORS = 4
+# About as many terms are added up one after the other.
+PARTIAL_TERMS = 64
 
 
 class Cells(Protocol):
@@ -55,7 +63,7 @@ Combine = Callable[[Tile, Lane, ir.Value], ir.Value]
 
 @dataclass(frozen=True)
 class Lanewise:
-    """Loops outermost first."""
+    """Loops outermost first. sums: `combine` adds a float to the value."""
 
     operands: tuple[Operand, ...]
     pixels: tuple[Dim, ...]
@@ -63,6 +71,7 @@ class Lanewise:
     cells: Cells
     reduction: tuple[Dim, ...] = ()
     combine: Combine | None = None
+    sums: bool = False
 
 
 def emit_lanewise(nest: Lanewise, unit: VectorUnit) -> None:
@@ -151,7 +160,38 @@ def _reduce(
     def iteration(counter: Offset, carried: list[ir.Value]) -> Sequence[ir.Value]:
         return _reduce(nest, cells, tile.at(advance(tile.cursor, dim, counter)), inner, carried)
 
-    return loop(0, dim.extent, 1, iteration, values)
+    if not nest.sums:
+        return loop(0, dim.extent, 1, iteration, values)
+    unit = max(1, PARTIAL_TERMS // prod(d.extent for d in inner))
+    return _add_up(Offset(), dim.extent, unit, iteration, values)
+
+
+def _add_up(
+    start: Offset,
+    count: int,
+    unit: int,
+    iteration: Callable[[Offset, list[ir.Value]], Sequence[ir.Value]],
+    values: list[ir.Value],
+) -> list[ir.Value]:
+    """`count` iterations from `start`; `unit` of them make the shortest partial sum."""
+    if count <= unit:
+        return loop(0, count, 1, lambda step, sums: iteration(start + step, sums), values)
+    size = unit
+    while size * PARTIAL_TERMS < count:
+        size *= PARTIAL_TERMS
+
+    def part(size: int, counter: Offset, carried: list[ir.Value]) -> list[ir.Value]:
+        sums = _add_up(start + counter, size, unit, iteration, [_zeros(v) for v in carried])
+        return [add(value, sum_) for value, sum_ in zip(carried, sums, strict=True)]
+
+    rest = count % size
+    values = loop(0, count - rest, size, functools.partial(part, size), values)
+    return part(rest, Offset(None, count - rest), values) if rest else values
+
+
+def _zeros(like: ir.Value) -> ir.Value:
+    type_ = ir.VectorType(like.type)
+    return splat_constant(ir.FloatAttr.get(type_.element_type, 0.0), type_.shape[0])
 
 
 def _unrolled(

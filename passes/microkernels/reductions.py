@@ -65,7 +65,8 @@ def emit_reduction(
         emit_horizontal(nest, unit)
         return
     *pixels, lanes = pixels or [unit_dim(len(operands))]
-    emit_lanewise(Lanewise(operands, tuple(pixels), lanes, cells, tuple(taps), combine), unit)
+    sums = combiner == "arith.addf"
+    emit_lanewise(Lanewise(operands, tuple(pixels), lanes, cells, tuple(taps), combine, sums), unit)
 
 
 def _bind(group: AccumulatorGroup) -> tuple[BoundGroup, list[int], list[int]]:

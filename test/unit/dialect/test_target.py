@@ -145,6 +145,7 @@ def test_a_bad_attribute_is_a_target_error(text, message):
         ),
         ("cached = true", "cached = 1", "'cached' must be true or false, got 1"),
         ('name = "avx2"', "name = 2", "'name' must be text, got 2"),
+        ('name = "avx2"', 'name = ""', "name must not be empty"),
         ("cores = 2", "cores = 2\nacc = 3", "Cannot"),
         ("cores = 2", "cores = ", "Invalid value (at line 5, column 9)"),
     ],
