@@ -1,6 +1,6 @@
 """The ATen calls that host lowering is trusted with, and for which element types.
 
-Every entry is compared with eager in test/parity/test_host_llvm_*.py, on NaN, infinities, -0 and
+Every entry is compared with eager in test/parity/test_host_llvm.py, on NaN, infinities, -0 and
 integer limits. Left out on purpose: contractions and convolutions (naive loops lose to eager),
 everything that reads or writes at computed indices (a bad index must raise, not touch other
 memory), division of integers (the processor traps on 0 where eager raises), conversion of floats to
