@@ -45,6 +45,9 @@ KINDS: dict[str, Kind] = {
         "layouts", lambda x, y, w, b: (x + y.view(y.shape[1], y.shape[0]).t()) * 2
     ),
     "even columns * odd columns": Kind("layouts", lambda x, y, w, b: x[:, ::2] * y[:, 1::2] + 1),
+    "silu(left) * right": Kind(
+        "layouts", lambda x, y, w, b: F.silu(x.chunk(2, 1)[0]) * x.chunk(2, 1)[1]
+    ),
     "x to bf16": Kind("types", lambda x, y, w, b: (x + y).bfloat16()),
     "bf16 to f32": Kind("types", lambda x, y, w, b: x.float() * 2, torch.bfloat16),
     "x * 3 + y, int32": Kind("types", lambda x, y, w, b: x * 3 + y, torch.int32),
