@@ -65,6 +65,30 @@ def elu(x: Tensor, alpha: float = 1, scale: float = 1, input_scale: float = 1) -
     return select(x > constant(0, x), x * scale, negative)
 
 
+@decomposes(aten.celu.default)
+def celu(x: Tensor, alpha: float = 1) -> Tensor:
+    return elu(x, alpha, 1, 1 / alpha)
+
+
+@decomposes(aten.threshold.default)
+def threshold(x: Tensor, threshold: float, value: float) -> Tensor:
+    return select(x <= constant(threshold, x), constant(value, x), x)
+
+
+@decomposes(aten.glu.default)
+def glu(x: Tensor, dim: int = -1) -> Tensor:
+    half = x.shape[dim] // 2
+    gate = aten.slice.Tensor(x, dim, half, 2 * half)
+    return aten.slice.Tensor(x, dim, 0, half) * aten.sigmoid(gate)
+
+
+@decomposes(aten.log_sigmoid_forward.default)
+def log_sigmoid_forward(x: Tensor) -> tuple[Tensor, Tensor]:
+    """The second result is what the backward takes."""
+    zero, power = constant(0, x), aten.exp(-aten.abs(x))
+    return select(x > zero, zero, x) - aten.log1p(power), power
+
+
 @decomposes(aten.softplus.default)
 def softplus(x: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     z = x * beta

@@ -100,3 +100,24 @@ def prelu_kernel_backward(grad: Tensor, x: Tensor, weight: Tensor) -> tuple[Tens
     zero = constant(0, x)
     by_input = select(x > zero, grad, grad * weight)
     return by_input, select(x > zero, zero, grad * x)
+
+
+@decomposes(aten.glu_backward.default)
+def glu_backward(grad: Tensor, x: Tensor, dim: int) -> Tensor:
+    half = x.shape[dim] // 2
+    gate = aten.sigmoid(aten.slice.Tensor(x, dim, half, 2 * half))
+    by_value = grad * gate
+    by_gate = by_value * (1 - gate) * aten.slice.Tensor(x, dim, 0, half)
+    return aten.cat([by_value, by_gate], dim)
+
+
+@decomposes(aten.log_sigmoid_backward.default)
+def log_sigmoid_backward(grad: Tensor, x: Tensor, power: Tensor) -> Tensor:
+    """power: exp(-|x|)."""
+    share = power / (1 + power)
+    return grad * select(x < constant(0, x), 1 - share, share)
+
+
+@decomposes(aten.native_dropout_backward.default)
+def dropout_backward(grad: Tensor, mask: Tensor, scale: float) -> Tensor:
+    return grad * aten._to_copy.default(mask, dtype=grad.dtype) * scale

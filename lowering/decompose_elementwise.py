@@ -44,6 +44,8 @@ def power(x: Tensor, exponent: Number) -> Tensor:
     """As eager computes these exponents (a support rule lets no others through)."""
     if exponent in (-0.5, 0.5):
         return aten.rsqrt(x) if exponent < 0 else aten.sqrt(x)
+    if exponent == 1:
+        return aten.mul.Tensor(x, constant(1, x))
     product = x
     for _ in range(abs(int(exponent)) - 1):
         product = product * x
@@ -54,3 +56,20 @@ def power(x: Tensor, exponent: Number) -> Tensor:
 def reciprocal(x: Tensor) -> Tensor:
     """torch-mlir asserts that no element is 0."""
     return aten.div.Tensor(constant(1, x), x)
+
+
+@decomposes(aten.addcmul.default)
+def addcmul(x: Tensor, first: Tensor, second: Tensor, *, value: Number = 1) -> Tensor:
+    return x + first * value * second
+
+
+@decomposes(aten.addcdiv.default)
+def addcdiv(x: Tensor, first: Tensor, second: Tensor, *, value: Number = 1) -> Tensor:
+    return x + first * value / second
+
+
+@decomposes(aten.lerp.Scalar)
+def lerp(x: Tensor, end: Tensor, weight: Number) -> Tensor:
+    """From the nearer end, as eager computes it."""
+    way = end - x
+    return x + way * weight if abs(weight) < 0.5 else end - way * (1 - weight)

@@ -1,5 +1,5 @@
-"""Average pooling whose windows count different numbers of elements, adaptive pooling, and strides
-that are left out."""
+"""Average pooling whose windows count different numbers of elements, and strides that are left
+out."""
 
 from __future__ import annotations
 
@@ -10,18 +10,6 @@ from torch import Tensor
 from torch.utils._python_dispatch import _disable_current_modes
 
 from mlir_npu.lowering.decomposition_table import aten, decomposes
-
-
-@decomposes(aten._adaptive_avg_pool2d.default, aten.adaptive_avg_pool2d.default)
-def adaptive_avg_pool2d(x: Tensor, output_size: Sequence[int]) -> Tensor:
-    """Divisible sizes only: equal windows that do not overlap."""
-    if list(output_size) == [1, 1]:
-        return aten.mean.dim(x, [-2, -1], True)
-    sizes = list(zip(x.shape[-2:], output_size, strict=True))
-    if any(not count or extent % count for extent, count in sizes):
-        return NotImplemented
-    window = [extent // count for extent, count in sizes]
-    return aten.avg_pool2d(x, window, window)
 
 
 @decomposes(aten.avg_pool2d.default)

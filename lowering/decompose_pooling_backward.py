@@ -46,13 +46,6 @@ def avg_pool2d_backward(
     return spread(window_sums, axes, x.shape)
 
 
-@decomposes(aten._adaptive_avg_pool2d_backward.default)
-def adaptive_avg_pool2d_backward(grad: Tensor, x: Tensor) -> Tensor:
-    """Divisible sizes only (a support rule): equal windows that do not overlap."""
-    window = [n // out for n, out in zip(x.shape[2:], grad.shape[2:], strict=True)]
-    return _repeated(grad / (window[0] * window[1]), window)
-
-
 def _divisor(counts: list[list[int]], x: Tensor) -> Tensor | int:
     """A number where all windows have as many pixels, else an image."""
     areas = [[rows * columns for columns in counts[1]] for rows in counts[0]]

@@ -23,6 +23,7 @@ from mlir_npu.lowering.decompose_volume import (
     windows_of,
 )
 from mlir_npu.lowering.decomposition_table import aten, decomposes
+from mlir_npu.lowering.max_pool_gradient import max_pool2d_backward, max_pool3d_backward
 
 Sizes = Sequence[int]
 _ONE_COLUMN = Phase((0,), 1, 0, 0)
@@ -173,3 +174,34 @@ def avg_pool3d_backward(
             ceil_mode, True, 1,
         ),
     )  # fmt: skip
+
+
+@decomposes(max_pool3d_backward)
+def max_pool_backward(
+    grad: Tensor,
+    x: Tensor,
+    kernel: Sizes,
+    stride: Sizes,
+    padding: Sizes,
+    dilation: Sizes,
+    ceil_mode: bool,
+) -> Tensor:
+    """To the maxima of frames that are those of time, then to the pixels that are those of frames:
+    the first of equal ones is the same as that of whole windows."""
+    frames = [list(values[1:]) for values in (kernel, stride, padding, dilation)]
+    time = [kernel[0], 1], [stride[0], 1], [padding[0], 0], [dilation[0], 1]
+    maxima = over_frames(
+        x, lambda image: aten.max_pool2d_with_indices(image, *frames, ceil_mode)[0]
+    )
+    by_time = _along_time(grad, maxima, time, ceil_mode)
+    n, channels, depth, *image = x.shape
+    pixels = max_pool2d_backward(_frames(by_time), _frames(x), *frames, ceil_mode)
+    return aten.permute(aten.view(pixels, [n, depth, channels, *image]), [0, 2, 1, 3, 4])
+
+
+def _along_time(grad: Tensor, x: Tensor, window: tuple[list[int], ...], ceil_mode: bool) -> Tensor:
+    n, channels, depth, *image = x.shape
+    pixels = image[0] * image[1]
+    given = aten.reshape(grad, [n, channels, grad.shape[2], pixels])
+    moments = aten.reshape(x, [n, channels, depth, pixels])
+    return aten.view(max_pool2d_backward(given, moments, *window, ceil_mode), list(x.shape))

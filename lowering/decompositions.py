@@ -16,11 +16,14 @@ import torch
 from mlir_npu.lowering import (  # noqa: F401  (imported for what they register)
     decompose_activation,
     decompose_activation_backward,
+    decompose_adaptive_pooling,
     decompose_attention,
+    decompose_comparison,
     decompose_contraction,
     decompose_convolution_backward,
     decompose_elementwise,
     decompose_gather,
+    decompose_loss,
     decompose_max_pool_backward,
     decompose_normalization,
     decompose_normalization_backward,
@@ -46,7 +49,7 @@ _MOVES = frozenset(
         *("reflection_pad1d", "reflection_pad2d", "reflection_pad3d", "repeat"),
         *("replication_pad1d", "replication_pad2d", "replication_pad3d", "reshape", "roll"),
         *("select", "select_scatter", "slice", "slice_scatter", "split", "split_with_sizes"),
-        *("squeeze", "stack", "t", "transpose", "unbind", "unsqueeze", "view"),
+        *("squeeze", "stack", "t", "transpose", "unbind", "unsqueeze", "view", "where"),
     }
 )
 

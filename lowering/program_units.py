@@ -28,6 +28,7 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from mlir_npu.errors import CaptureError
 from mlir_npu.lowering.compile_graph import CompiledGraph, compile_graph
+from mlir_npu.lowering.joint_graph import partition_joint
 from mlir_npu.lowering.program_plan import PartCall
 from mlir_npu.lowering.roles import CapturedGraph, Role, describe_value
 from mlir_npu.options import Options
@@ -98,6 +99,7 @@ def compile_unit(
             fw_compiler=functools.partial(compiler.compile, "forward"),
             bw_compiler=functools.partial(compiler.compile, "backward"),
             inference_compiler=functools.partial(compiler.compile, "inference"),
+            partition_fn=partition_joint,
             decompositions={},
             keep_inference_input_mutations=True,
         )(graph_module, examples)

@@ -4,10 +4,10 @@
 * What depends on constants only (positions, masks, tables of indices) is computed now.
 * A number that the program wrote as a tensor literal (`x * torch.tensor(2.0)`) becomes a number
   again, so that it neither splits a region nor crosses into one.
-* A tensor without dimensions that scales or shifts another gets one, as the NPU knows no others.
 * The empty statistics that evaluation-mode batch normalization returns on the cpu, and that
   training graphs save, are made by the host, so that the normalization itself can be part of a
   region.
+* A copy over all of a tensor that nobody reads before is a copy only.
 * Calls that nothing reads are dropped.
 """
 
@@ -37,8 +37,8 @@ def simplified_copy(graph_module: fx.GraphModule) -> fx.GraphModule:
     for node in list(graph.nodes):
         _drop_empty_operands(node)
         _fold_literal_operand(copy, node)
-        _give_scalar_operands_a_dimension(graph, node)
         _replace_empty_statistics(graph, node)
+        _forget_what_is_overwritten(node)
     graph.eliminate_dead_code()
     graph.lint()
     copy.recompile()
@@ -69,20 +69,6 @@ def _fold_literal_operand(graph_module: fx.GraphModule, node: fx.Node) -> None:
     # A tensor without dimensions takes part in type promotion exactly like a number of its kind.
     if result(node).dtype == tensor.dtype:
         node.args = (node.args[0], literal, *node.args[2:])
-
-
-def _give_scalar_operands_a_dimension(graph: fx.Graph, node: fx.Node) -> None:
-    if str(node.target) not in _BINARY or result(node).dim() == 0:
-        return
-    for operand in node.all_input_nodes:
-        value = operand.meta.get("val")
-        if not isinstance(value, torch.Tensor) or value.dim() or value.dtype != result(node).dtype:
-            continue
-        with graph.inserting_before(node):
-            view = graph.call_function(torch.ops.aten.view.default, (operand, [1]))
-        view.meta.update(node.meta)
-        view.meta["val"] = value.view([1])
-        node.replace_input_with(operand, view)
 
 
 def _literal(graph_module: fx.GraphModule, node: fx.Node) -> int | float | bool | None:
@@ -117,3 +103,16 @@ def _replace_empty_statistics(graph: fx.Graph, node: fx.Node) -> None:
     empty.meta["val"] = statistics
     node.replace_all_uses_with(empty)
     graph.erase_node(node)
+
+
+def _forget_what_is_overwritten(node: fx.Node) -> None:
+    """As the gradient of a slice that was assigned to spells it."""
+    if str(node.target) != "aten.copy.default":
+        return
+    over, source = (result(operand) for operand in node.args[:2])
+    if str(node.args[0].target) != "aten.new_empty_strided.default":
+        return
+    same = over.shape == source.shape and over.dtype == source.dtype
+    if same and over.stride() == source.stride():
+        node.target = torch.ops.aten.clone.default
+        node.args, node.kwargs = (node.args[1],), {}

@@ -246,7 +246,7 @@ class CompiledRegion:
 
 
 # Compiled code has one type of integers of a width; what they stand for is in its operations.
-_SIGNLESS = {torch.uint8: torch.int8}
+_SIGNLESS = {torch.uint8: torch.int8, torch.bool: torch.int8}
 
 
 def _check_shapes(

@@ -14,6 +14,7 @@ import torch
 from torch import fx
 
 from mlir_npu.errors import HostLoweringError
+from mlir_npu.lowering import max_pool_gradient  # noqa: F401  (registers what text may call)
 from mlir_npu.lowering.fallback.eager import EagerCall
 from mlir_npu.lowering.fallback.result_strides import (
     Strides,

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, fx
 from torch._decomp import get_decompositions
 
+from mlir_npu.lowering.decompose_comparison import maximum, minimum
 from mlir_npu.lowering.decompositions import NPU_DECOMPOSITIONS
 from mlir_npu.lowering.fallback.llvm_ops import ARITHMETIC
 from mlir_npu.lowering.half_precision import in_single_precision, nearest
@@ -32,15 +33,6 @@ def relu(x: Tensor) -> Tensor:
     return torch.where(x < zero, zero, x)
 
 
-def maximum(x: Tensor, y: Tensor) -> Tensor:
-    """NaN on either side is the result; torch-mlir loses a NaN in x."""
-    return torch.where(x != x, x, torch.where(x > y, x, y))
-
-
-def minimum(x: Tensor, y: Tensor) -> Tensor:
-    return torch.where(x != x, x, torch.where(x < y, x, y))
-
-
 def trunc(x: Tensor) -> Tensor:
     """Keeps the sign of what becomes 0."""
     return torch.where(x < _zero(x), torch.ceil(x), torch.floor(x))
@@ -53,13 +45,6 @@ def neg(x: Tensor) -> Tensor:
 
 def isnan(x: Tensor) -> Tensor:
     return x != x
-
-
-def eq(x: Tensor, y: Tensor) -> Tensor:
-    """torch-mlir takes x == x for true, NaN included."""
-    return (
-        aten.logical_not.default(aten.ne.Tensor(x, y)) if x.is_floating_point() else NotImplemented
-    )
 
 
 def var_mean(
@@ -87,18 +72,6 @@ def var(
     keepdim: bool = False,
 ) -> Tensor:
     return var_mean(x, dim, correction=correction, keepdim=keepdim)[0]
-
-
-def compare(name: str) -> Callable:
-    """Floats against a number rounded to their type; torch-mlir compares with the unrounded one."""
-    with_tensor = getattr(aten, name).Tensor
-
-    def comparison(x: Tensor, other: float) -> Tensor:
-        if not x.is_floating_point():
-            return NotImplemented
-        return with_tensor(x, aten.scalar_tensor(other, dtype=x.dtype))
-
-    return comparison
 
 
 def split(x: Tensor, size: int, dim: int = 0) -> list[Tensor]:
@@ -268,7 +241,6 @@ _ARITHMETIC: dict[torch._ops.OpOverload, Callable] = {
     aten.hardtanh_backward.default: hardtanh_backward,
     aten.hardswish_backward.default: hardswish_backward,
     aten.isnan.default: isnan,
-    aten.eq.Tensor: eq,
     aten.var_mean.correction: var_mean,
     aten.var.correction: var,
     aten.native_group_norm.default: native_group_norm,
@@ -279,7 +251,6 @@ _ARITHMETIC: dict[torch._ops.OpOverload, Callable] = {
     aten.logical_and.default: logical("logical_and"),
     aten.logical_or.default: logical("logical_or"),
     aten.logical_xor.default: logical("logical_xor"),
-    **{getattr(aten, name).Scalar: compare(name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
 }
 # respellings for the NPU that only move elements
 _NPU_MOVES = {

@@ -12,6 +12,7 @@ import operator
 import torch
 from torch import fx
 
+from mlir_npu.lowering.support.host_only import why_on_host
 from mlir_npu.lowering.support.rules import Rule, find_rule, node_problem
 from mlir_npu.lowering.support.rules import all_rules as _registered
 
@@ -19,11 +20,13 @@ FAMILIES = (
     "activation",
     "activation_backward",
     "attention",
+    "comparison",
     "concat_pad",
     "convolution",
     "elementwise",
     "gather",
     "linear",
+    "loss",
     "normalization",
     "normalization_backward",
     "pooling",
@@ -59,5 +62,5 @@ def explain_support(node: fx.Node) -> str | None:
         return "the host evaluates the condition; the branches are graphs of their own"
     found = find_rule(node)
     if found is None:
-        return f"there is no NPU lowering for {node.target}"
+        return why_on_host(node) or f"there is no NPU lowering for {node.target}"
     return node_problem(node) or found(node)

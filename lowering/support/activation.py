@@ -31,6 +31,30 @@ def elu(node: fx.Node) -> str | None:
     return None if scale > 0 else f"input_scale={scale} is not positive"
 
 
+@rule("aten.celu.default")
+def celu(node: fx.Node) -> str | None:
+    """celu."""
+    return None
+
+
+@rule("aten.threshold.default")
+def threshold(node: fx.Node) -> str | None:
+    """threshold by a number."""
+    return None
+
+
+@rule("aten.glu.default")
+def glu(node: fx.Node) -> str | None:
+    """glu over any dimension."""
+    return None
+
+
+@rule("aten.log_sigmoid_forward.default")
+def log_sigmoid(node: fx.Node) -> str | None:
+    """logsigmoid."""
+    return None
+
+
 @rule("aten.gelu.default")
 def gelu(node: fx.Node) -> str | None:
     """gelu, exact (erf) and approximate="tanh"."""

@@ -19,10 +19,12 @@ from mlir_npu.lowering.support.rules import arguments, rule
     "aten.softplus_backward.default",
     "aten.mish_backward.default",
     "aten._prelu_kernel_backward.default",
+    "aten.glu_backward.default",
+    "aten.log_sigmoid_backward.default",
 )
 def activation_backward(node: fx.Node) -> str | None:
     """Gradients of relu, relu6, hardtanh, leaky_relu, hardswish, hardsigmoid, sigmoid, tanh, silu,
-    softplus, mish and prelu."""
+    softplus, mish, prelu, glu and logsigmoid."""
     return None
 
 
@@ -38,4 +40,10 @@ def gelu_backward(node: fx.Node) -> str | None:
 @rule("aten.elu_backward.default")
 def elu_backward(node: fx.Node) -> str | None:
     """Gradients of elu, selu and celu."""
+    return None
+
+
+@rule("aten.native_dropout_backward.default")
+def dropout_backward(node: fx.Node) -> str | None:
+    """Gradient of dropout: the mask is drawn on the host, in the forward."""
     return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import fx
 
+from mlir_npu.lowering.support.reduction import one_number
 from mlir_npu.lowering.support.rules import arguments, rule, shape
 
 # Scores of a head, all of which are in memory at a time. Eager never has more than a tile of them,
@@ -15,7 +16,7 @@ MAX_SCORES = 1 << 14
 def softmax(node: fx.Node) -> str | None:
     """softmax and log_softmax over any dimension, and the softmax that gives zeros where all is
     masked."""
-    return None
+    return one_number(node)
 
 
 @rule("aten._scaled_dot_product_flash_attention_for_cpu.default")

@@ -30,13 +30,23 @@ def arithmetic(node: fx.Node) -> str | None:
             continue
         if isinstance(value, complex):
             return f"{name}={value} is complex"
+    if result(node).dtype is torch.bool:
+        return "it computes with booleans"
+    return None
+
+
+@rule("aten.addcmul.default", "aten.addcdiv.default", "aten.lerp.Scalar")
+def combine(node: fx.Node) -> str | None:
+    """addcmul, addcdiv, and lerp by a number."""
     return None
 
 
 @rule("aten._to_copy.default")
 def convert(node: fx.Node) -> str | None:
-    """Conversions between float32, bfloat16 and float16."""
+    """Conversions between float32, bfloat16 and float16, and of booleans to these."""
     call = arguments(node)
+    if result(node).dtype is torch.bool:
+        return "it makes booleans"
     if call["memory_format"] not in (None, torch.preserve_format):
         return f"it asks for {call['memory_format']}"
     return None
@@ -59,12 +69,12 @@ def unary(node: fx.Node) -> str | None:
     return None
 
 
-POWERS = (2, 3, 0.5, -0.5, -1, -2)
+POWERS = (1, 2, 3, 0.5, -0.5, -1, -2)
 
 
 @rule("aten.pow.Tensor_Scalar")
 def power(node: fx.Node) -> str | None:
-    """Squares, cubes, square roots and their reciprocals, written as powers."""
+    """First to third powers, square roots and their reciprocals, written as powers."""
     exponent = arguments(node)["exponent"]
     if exponent not in POWERS:
         return f"exponent {exponent} is none of {', '.join(map(str, POWERS))}"

@@ -6,6 +6,8 @@ from torch import fx
 
 from mlir_npu.lowering.support.rules import arguments, pair, rule, shape, used_outputs
 
+MAX_WINDOWS = 32  # that are made one by one along a dimension
+
 
 @rule("aten.max_pool2d_with_indices.default")
 def max_pool(node: fx.Node) -> str | None:
@@ -24,16 +26,48 @@ def avg_pool(node: fx.Node) -> str | None:
     return batched(node)
 
 
-@rule("aten._adaptive_avg_pool2d.default", "aten.adaptive_avg_pool2d.default")
+@rule(
+    "aten._adaptive_avg_pool2d.default",
+    "aten.adaptive_avg_pool2d.default",
+    "aten._adaptive_avg_pool3d.default",
+)
 def adaptive_avg_pool(node: fx.Node) -> str | None:
-    """Adaptive 2-D average pooling whose output size divides the input size, so that all windows
-    are equal."""
-    size = shape(arguments(node)["self"])[-2:]
-    out = pair(arguments(node)["output_size"])
-    if any(extent % count for extent, count in zip(size, out, strict=True)):
-        sizes = f"output {out[0]}x{out[1]} does not divide the input {size[0]}x{size[1]}"
-        return f"{sizes}, so windows differ in size"
-    return batched(node)
+    """Adaptive 2-D and 3-D average pooling, of up to 32 windows along a dimension if these differ
+    in size."""
+    rank = 3 if "3d" in str(node.target) else 2
+    out = pair(arguments(node)["output_size"], rank)
+    return adaptive_problem(shape(arguments(node)["self"]), out, rank)
+
+
+@rule("aten.adaptive_max_pool2d.default", "aten.adaptive_max_pool3d.default")
+def adaptive_max_pool(node: fx.Node) -> str | None:
+    """Adaptive 2-D and 3-D max pooling whose output size divides the input size, when the indices
+    are not used."""
+    if used_outputs(node) - {0}:
+        return "its indices are used, and the NPU makes the maxima only"
+    rank = 3 if "3d" in str(node.target) else 2
+    size, out = shape(arguments(node)["self"]), pair(arguments(node)["output_size"], rank)
+    if any(extent % count for extent, count in zip(size[-rank:], out, strict=True)):
+        return f"its windows, of {_by(size[-rank:])} to {_by(out)}, differ in size"
+    return _has_batch(size, rank)
+
+
+def adaptive_problem(size: tuple[int, ...], out: tuple[int, ...], rank: int) -> str | None:
+    """Why averages over these windows are not for the NPU."""
+    for extent, count in zip(size[-rank:], out[-rank:], strict=True):
+        if extent % count and count > MAX_WINDOWS:
+            return f"{count} windows of a dimension of {extent} differ in size, over {MAX_WINDOWS}"
+    return _has_batch(size, rank)
+
+
+def _has_batch(size: tuple[int, ...], rank: int) -> str | None:
+    if len(size) != rank + 2:
+        return f"its input has rank {len(size)}, and the NPU pools batches of rank {rank + 2}"
+    return None
+
+
+def _by(sizes: tuple[int, ...]) -> str:
+    return "x".join(map(str, sizes))
 
 
 def batched(node: fx.Node) -> str | None:

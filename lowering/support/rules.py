@@ -25,8 +25,18 @@ HOLDS_ZEROS = "npu.holds_zeros"
 # Integers that stand for numbers cross over to floats and back in these (quantized.py).
 _QUANTIZING = "quantized_decomposed."
 
-# Takes a tensor without dimensions in, to make one with a dimension of it (simplify.py).
-_TAKES_SCALARS = ("aten.view.default",)
+# Take conditions and masks. Comparisons make them.
+_TAKES_BOOLEANS = frozenset(
+    {
+        *("aten.where.self", "aten.masked_fill.Scalar", "aten.mul.Tensor", "aten._to_copy.default"),
+        *(f"aten.logical_{name}.default" for name in ("and", "or", "xor", "not")),
+        *(f"aten.bitwise_{name}.Tensor" for name in ("and", "or", "xor")),
+        *("aten.bitwise_not.default", "aten.native_dropout_backward.default"),
+        *("aten.view.default", "aten.expand.default", "aten.permute.default", "aten.slice.Tensor"),
+        *("aten.unsqueeze.default", "aten.squeeze.dim", "aten.squeeze.dims", "aten.select.int"),
+        *("aten.detach.default", "aten.clone.default", "aten.alias.default", "aten.cat.default"),
+    }
+)
 
 # Takes constant integers that say which elements (gather.py).
 _TAKES_POSITIONS = (
@@ -101,7 +111,7 @@ def pair(values: object, rank: int = 2) -> tuple[int, ...]:
 
 
 def tensor_problem(
-    name: str, value: object, scalar_allowed: bool = False, integers_allowed: bool = False
+    name: str, value: object, *, integers_allowed: bool = False, booleans_allowed: bool = False
 ) -> str | None:
     """What keeps one tensor off the NPU: dtype, layout, device, dynamic or empty shape, rank."""
     if not isinstance(value, torch.Tensor):
@@ -109,7 +119,8 @@ def tensor_problem(
     if any(isinstance(size, torch.SymInt) for size in value.shape):
         return f"{name} has the dynamic shape {_sizes(value)}, and the NPU takes static shapes only"
     integers = integers_allowed and not value.dtype.is_floating_point
-    if value.dtype not in FLOATS and not integers:
+    booleans = booleans_allowed and value.dtype is torch.bool
+    if value.dtype not in FLOATS and not (integers or booleans):
         return f"{name} is {_dtype(value)}, and the NPU takes {_listed(FLOATS)} only"
     if value.layout != torch.strided:
         return f"{name} has layout {value.layout}, and the NPU takes strided tensors only"
@@ -117,12 +128,8 @@ def tensor_problem(
         return f"{name} is on {value.device}, and the NPU shares the memory of the cpu only"
     if value.numel() == 0:
         return f"{name} of shape {_sizes(value)} has no elements"
-    if value.dim() == 0 and not scalar_allowed:
-        return f"{name} has no dimensions, and the NPU works on tensors of rank 1 to {MAX_RANK}"
     if value.dim() > MAX_RANK:
-        return (
-            f"{name} has rank {value.dim()}, and the NPU works on tensors of rank 1 to {MAX_RANK}"
-        )
+        return f"{name} has rank {value.dim()}, and the NPU works on tensors up to rank {MAX_RANK}"
     return None
 
 
@@ -141,13 +148,16 @@ def node_problem(node: fx.Node) -> str | None:
         problem = tensor_problem(
             f"operand {operand.name}",
             operand.meta.get("val"),
-            str(node.target) in _TAKES_SCALARS,
-            quantizes,
+            integers_allowed=quantizes,
+            booleans_allowed=str(node.target) in _TAKES_BOOLEANS,
         )
         if problem:
             return problem
     return tensor_problem(
-        "the result", first_tensor(node.meta.get("val")), integers_allowed=quantizes
+        "the result",
+        first_tensor(node.meta.get("val")),
+        integers_allowed=quantizes,
+        booleans_allowed=True,
     )
 
 

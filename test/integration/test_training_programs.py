@@ -5,28 +5,13 @@ import copy
 import pytest
 import torch
 from parity import check_step
+from program_steps import check_program, image, line_of
 from torch import nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 import mlir_npu
-from mlir_npu.errors import CaptureError, MismatchError
-
-
-def image(*shape: int, grad: bool = True) -> torch.Tensor:
-    return torch.randn(shape or (2, 3, 16, 16)).requires_grad_(grad)
-
-
-def check_program(model: nn.Module, *inputs: torch.Tensor, steps: int = 2):
-    """The program's steps are eager's, on other inputs than those of the capture."""
-    theirs = copy.deepcopy(model)
-    program = mlir_npu.capture(model, *copy.deepcopy(inputs), train=True)
-    for ours, other in zip(model.state_dict().values(), theirs.state_dict().values()):
-        torch.testing.assert_close(ours, other, rtol=0, atol=0)  # capturing trains nothing
-    for _ in range(steps):
-        given = tuple(torch.randn_like(x).requires_grad_(x.requires_grad) for x in inputs)
-        check_step(program, model, theirs, given, copy.deepcopy(given))
-    return program
+from mlir_npu.errors import MismatchError
 
 
 class Block(nn.Module):
@@ -102,6 +87,10 @@ class Twins(nn.Module):
         return b.sigmoid() + c, a - c.square()
 
 
+def here(text: str) -> str:
+    return f"test_training_programs.py:{line_of(__file__, text)}"
+
+
 def test_tangents_of_one_shape_go_where_they_belong():
     program = check_program(Twins(), image())
     last, middle, first = program.backward_units
@@ -114,15 +103,6 @@ def test_tangents_of_one_shape_go_where_they_belong():
     assert len(last.tangents) == 2
     for label in (value.label for unit in program.backward_units for value in unit.tangents):
         assert f"# {label}" in program.source
-
-
-def here(text: str) -> str:
-    return f"test_training_programs.py:{line_of(text)}"
-
-
-def line_of(text: str) -> int:
-    with open(__file__) as file:
-        return next(number for number, line in enumerate(file, 1) if line.strip() == text)
 
 
 class Results(nn.Module):
@@ -240,190 +220,6 @@ def test_a_backward_that_recomputes_draws_the_same_numbers(tmp_path):
         check_step(Seeded(program), model, Seeded(theirs), (x,), (other,))
 
 
-class Branches(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv = nn.Conv2d(3, 4, 3)
-
-    def forward(self, x):
-        y = self.conv(x)
-        if x.mean() > 0:
-            y = y * 2
-        if x.max().item() > 5:
-            y = y + 1
-        print("mean", y.mean().item())
-        return y
-
-
-def test_branches_are_checked_and_prints_reported():
-    model = Branches()
-    theirs = copy.deepcopy(model)
-    program = mlir_npu.capture(model, image() * 0.5 + 1, train=True)
-    x = (torch.randn(2, 3, 16, 16) * 0.5 + 1).requires_grad_()
-    assert x.max() < 5
-    check_step(program, model, theirs, (x,), (x.detach().clone().requires_grad_(),))
-    with pytest.raises(MismatchError, match=r"test_training_programs.py:\d+ \(if x.mean\(\) > 0"):
-        program(x - 2)
-    with pytest.raises(MismatchError, match=r"if x.max\(\).item\(\) > 5"):
-        program(x + 5)
-    printed = [one for one in program.python_between if "print" in (one.line or "")]
-    assert printed and all("not" in one.effect for one in printed)
-    assert printed[0].location == f"{__file__}:{line_of(printed[0].line)}"
-
-
-def test_a_number_that_a_later_graph_was_made_for():
-    conv = nn.Conv2d(3, 4, 3)
-
-    def model(x):
-        y = conv(x)
-        n = y.max().item()
-        print(n)
-        return y / n
-
-    x = image(grad=False)
-    compiled = torch.compile(model, backend="eager")
-    compiled(x)
-    program = mlir_npu.capture(model, x, train=True)
-    torch.testing.assert_close(program(x), model(x), rtol=1e-4, atol=1e-5)
-    with pytest.raises(MismatchError, match=r"\(n = y.max\(\).item\(\)\): the value is"):
-        program(x * 2)
-    with torch.compiler.set_stance("fail_on_recompile"):
-        compiled(x)  # capturing throws away nothing that others compiled
-
-
-def test_numbers_of_loops():
-    conv = nn.Conv2d(3, 4, 3)
-
-    def model(x):
-        y = conv(x)
-        for _ in range(int(x.abs().max().item()) + 1):
-            y = y * 2
-        return y
-
-    x = torch.zeros(1, 3, 8, 8)
-    x[0, 0, 0, 0] = 2.5
-    program = mlir_npu.capture(model, x, train=True)
-    torch.testing.assert_close(program(x * 1.1), model(x * 1.1), rtol=1e-4, atol=1e-5)
-    with pytest.raises(MismatchError, match="for _ in range"):
-        program(x * 2)
-
-
-def test_numbers_of_python_are_reported():
-    conv = nn.Conv2d(3, 4, 3)
-
-    @torch.compiler.disable
-    def scaled(x):
-        return x * 0.5 * len(str(x.shape)) ** 0.5
-
-    program = mlir_npu.capture(lambda x: scaled(conv(x)).sin(), image(), train=True)
-    told = [one for one in program.python_between if "which Python computed" in one.reason]
-    assert [one.line for one in told] == ["return x * 0.5 * len(str(x.shape)) ** 0.5"]
-
-
-def test_numpy_in_between_is_an_error_that_names_the_line():
-    @torch.compiler.disable
-    def through_numpy(x):
-        return torch.from_numpy(x.detach().numpy() * 2)
-
-    conv = nn.Conv2d(3, 4, 3)
-
-    def model(x):
-        y = through_numpy(conv(x))
-        return y.relu()
-
-    with pytest.raises(CaptureError) as caught:
-        mlir_npu.capture(model, image(), train=True)
-    assert "unknown origin" in caught.value.reason
-    assert caught.value.line == "return y.relu()"
-
-
-def test_sizes_that_depend_on_data_are_an_error_that_names_the_line():
-    conv = nn.Conv2d(3, 4, 3)
-
-    def model(x):
-        y = conv(x)
-        return y[y > 0]
-
-    with pytest.raises(CaptureError) as caught:
-        mlir_npu.capture(model, image(), train=True)
-    assert "depends on the contents" in caught.value.reason
-    assert caught.value.line == "return y[y > 0]"
-
-
-class Tripled(torch.autograd.Function):
-    """With a gradient that its forward does not tell."""
-
-    @staticmethod
-    def forward(ctx, x):
-        return x * 3
-
-    @staticmethod
-    def backward(ctx, gradient):
-        return gradient * 7
-
-
-def test_gradients_that_python_defines():
-    class Compiled(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.conv = nn.Conv2d(3, 4, 3)
-
-        def forward(self, x):
-            y = self.conv(x)
-            torch._dynamo.graph_break()
-            return Tripled.apply(y)
-
-    check_program(Compiled(), image())
-    conv, uncompiled = nn.Conv2d(3, 4, 3), torch.compiler.disable(Tripled.apply)
-    with pytest.raises(CaptureError, match="defined by Python") as caught:
-        mlir_npu.capture(lambda x: uncompiled(conv(x)).sin(), image(), train=True)
-    assert caught.value.line == "return x * 3"
-
-
-class Eager(nn.Module):
-    """A break in a loop with a try: Dynamo leaves the whole function to Python."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv = nn.Conv2d(3, 3, 3, padding=1)
-
-    def forward(self, x):
-        for _ in range(2):
-            try:
-                x = F.relu(self.conv(x)) + x.mean((2, 3), keepdim=True)
-                torch._dynamo.graph_break()
-            finally:
-                x = x * 0.5
-        with torch.no_grad():
-            scale = x.abs().mean() + 1
-        values, _ = x.max(dim=1)
-        return x / scale, values
-
-
-def test_functions_that_dynamo_does_not_compile():
-    check_program(Eager(), image())
-
-
-def test_in_place_detach_and_no_grad():
-    class Mixed(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.conv = nn.Conv2d(3, 4, 3)
-            self.register_buffer("seen", torch.zeros(4))
-
-        def forward(self, x):
-            y = self.conv(x)
-            with torch.no_grad():
-                self.seen.mul_(0.9).add_(y.mean((0, 2, 3)))
-            y = y.clone()
-            y[:, 0] = 0
-            torch._dynamo.graph_break()
-            y = y.mul_(2)
-            return y * self.seen[:, None, None], y.detach()
-
-    check_program(Mixed(), image())
-
-
 def test_what_is_frozen_or_unused_gets_no_gradient():
     model = SmallResNet()
     model.unused = nn.Linear(2, 2)
@@ -519,39 +315,3 @@ def test_functions_over_modules():
     torch.testing.assert_close(x.grad, other.grad, rtol=1e-3, atol=1e-4)
     torch.testing.assert_close(gradient, first.weight.grad, rtol=1e-3, atol=1e-3)
     assert "first.weight" in {value.source for value in program.plan.values.values()}
-
-
-def test_replaced_buffers_are_an_error():
-    class Counter(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.conv = nn.Conv2d(3, 4, 3)
-            self.register_buffer("count", torch.zeros(()))
-            self.calls = 0
-
-        def forward(self, x):
-            self.calls += 1
-            torch._dynamo.graph_break()
-            self.count = self.count * 2
-            return self.conv(x)
-
-    model = Counter()
-    before = model.count
-    with pytest.raises(CaptureError, match="count"):
-        mlir_npu.capture(model, image(), train=True)
-    assert model.count is before and model.calls == 0
-
-
-def test_attributes_that_change_are_reported():
-    class Counter(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.conv = nn.Conv2d(3, 4, 3)
-            self.calls = 0
-
-        def forward(self, x):
-            self.calls += 1
-            return self.conv(x)
-
-    program = mlir_npu.capture(Counter(), image(), train=True)
-    assert any("calls" in one.reason for one in program.python_between)

@@ -82,8 +82,9 @@ def test_accumulated_gradients_are_those_of_the_whole_batch(digits):
         torch.testing.assert_close(one.grad, other.grad, rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.parametrize("reentrant", [False, True])
 @pytest.mark.parametrize("statistics", ["of the batch", "running"])
-def test_checkpointed_parts_give_the_same_gradients(statistics, digits):
+def test_checkpointed_parts_give_the_same_gradients(statistics, reentrant, digits):
     from torch.utils.checkpoint import checkpoint
 
     class Checkpointed(nn.Module):
@@ -92,14 +93,17 @@ def test_checkpointed_parts_give_the_same_gradients(statistics, digits):
             self.first, self.second = model[:4], model[4:]
 
         def forward(self, x):
-            return self.second(checkpoint(self.first, x, use_reentrant=False))
+            return self.second(checkpoint(self.first, x, use_reentrant=reentrant))
 
     images, labels = digits
     plain = network().train(statistics == "of the batch")
     model = Checkpointed(copy.deepcopy(plain))
     call = torch.compile(model, backend="mlir_npu", options={"min_region_macs": 0})
-    nn.functional.cross_entropy(call(images[:16]), labels[:16]).backward()
-    nn.functional.cross_entropy(plain(images[:16]), labels[:16]).backward()
+    x = images[:16].requires_grad_()  # else a reentrant part has nothing to differentiate
+    nn.functional.cross_entropy(call(x), labels[:16]).backward()
+    gradient, x.grad = x.grad, None
+    nn.functional.cross_entropy(plain(x), labels[:16]).backward()
+    torch.testing.assert_close(gradient, x.grad, rtol=1e-3, atol=1e-5)
     for one, other in zip(model.parameters(), plain.parameters(), strict=True):
         torch.testing.assert_close(one.grad, other.grad, rtol=1e-3, atol=1e-5)
 

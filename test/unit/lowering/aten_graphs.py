@@ -96,7 +96,7 @@ def one_call(
         if not isinstance(value, torch.Tensor):
             return value
         name = f"x{len(graph.nodes)}"
-        if value.is_floating_point():
+        if _is_input(value):
             node = graph.placeholder(name)
         else:
             owner.register_buffer(name, value)
@@ -121,10 +121,14 @@ def one_call(
     return fx.GraphModule(owner, graph)
 
 
+def _is_input(value: torch.Tensor) -> bool:
+    return value.is_floating_point() or value.dtype is torch.bool
+
+
 def inputs_of(*arguments: object, **options: object) -> Iterator[torch.Tensor]:
     """The tensors that `one_call` made inputs, in order."""
     for argument in (*arguments, *options.values()):
-        if isinstance(argument, torch.Tensor) and argument.is_floating_point():
+        if isinstance(argument, torch.Tensor) and _is_input(argument):
             yield argument
         elif isinstance(argument, list):
             yield from inputs_of(*argument)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 
+import choice_cases
 import composed_cases
 import gradient_cases
 import quantized_cases
@@ -265,4 +266,4 @@ for _family in (
     _rest,
 ):
     _family()
-CASES |= gradient_cases.CASES | composed_cases.CASES | quantized_cases.CASES
+CASES |= choice_cases.CASES | gradient_cases.CASES | composed_cases.CASES | quantized_cases.CASES

@@ -231,6 +231,36 @@ for _arguments in (
         torch.randn(_out.shape, generator=_numbers), _TIES, *_arguments,
     )  # fmt: skip
 
+_DEEP = torch.stack([_TIES, _TIES.flip(3), _TIES.roll(1, 2), _TIES * 2], 2)
+for _arguments in (
+    ([2, 2, 2], [2, 2, 2], [0, 0, 0], [1, 1, 1], False),
+    ([3, 3, 2], [2, 2, 1], [1, 1, 1], [1, 1, 1], False),
+    ([2, 2, 3], [1, 2, 2], [1, 0, 1], [1, 2, 1], True),
+):
+    _out = aten.max_pool3d_with_indices(_DEEP, *_arguments)[0]
+    case(
+        f"max pool 3d backward {_arguments}",
+        torch.ops.mlir_npu.max_pool3d_backward.default,
+        torch.randn(_out.shape, generator=_numbers), _DEEP, *_arguments,
+    )  # fmt: skip
+
+for _name, _x, _sizes in (
+    ("2d", torch.randn(2, 3, 7, 12, generator=_numbers), ([3, 4], [1, 5], [9, 12])),
+    ("3d", torch.randn(2, 3, 4, 6, 5, generator=_numbers), ([2, 3, 5], [3, 4, 2], [1, 1, 1])),
+):
+    for _size in _sizes:
+        case(
+            f"adaptive pool {_name} {_size}",
+            getattr(aten, f"_adaptive_avg_pool{_name}").default,
+            _x,
+            _size,
+        )
+        _grad = torch.randn(2, 3, *_size, generator=_numbers)
+        _backward = getattr(aten, f"_adaptive_avg_pool{_name}_backward").default
+        case(f"adaptive pool {_name} {_size} backward", _backward, _grad, _x)
+case("adaptive max pool 2d", aten.adaptive_max_pool2d.default, _TIES, [4, 2])
+case("adaptive max pool 3d", aten.adaptive_max_pool3d.default, _DEEP, [2, 4, 5])
+
 # extent 7 and 9; with pieces that repeat, that have steps, and that meet in one element
 _ROWS = torch.tensor([0, 0, 0, 1, 1, 2, 2, 3, 3, 6])
 _COLUMNS = torch.tensor([0, 2, 4, 4, -1])

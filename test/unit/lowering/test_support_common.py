@@ -26,10 +26,8 @@ def test_every_rule_names_an_existing_overload_and_explains_itself():
     [
         (torch.ones(2, 3, dtype=torch.float64), "operand x_1 is float64"),
         (torch.ones(2, 3, dtype=torch.int8), "operand x_1 is int8"),
-        (torch.ones(2, 3, dtype=torch.bool), "operand x_1 is bool"),
         (torch.ones(2, 3, dtype=torch.complex64), "operand x_1 is complex64"),
         (torch.ones(0, 3), "operand x_1 of shape 0x3 has no elements"),
-        (torch.tensor(1.0), "operand x_1 has no dimensions"),
         (torch.ones(1, 1, 1, 1, 1, 1, 2), "operand x_1 has rank 7"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -53,6 +51,25 @@ def test_ops_without_a_rule_say_so():
     assert explain(lambda x: aten.sin(x), torch.ones(2), overload="aten.sin.default") == (
         "there is no NPU lowering for aten.sin.default"
     )
+
+
+def test_booleans_are_for_choices_only():
+    mask = torch.ones(2, dtype=torch.bool)
+    taken = explain(
+        lambda x, m: aten.where(m, x, x), torch.ones(2), mask, overload="aten.where.self"
+    )
+    reason = explain(lambda x, m: aten.add(x, m), torch.ones(2), mask, overload="aten.add.Tensor")
+    assert taken is None
+    assert reason == "operand m_1 is bool, and the NPU takes float32, bfloat16 and float16 only"
+
+
+def test_what_the_host_does_on_purpose_is_told():
+    reason = explain(
+        lambda x: aten.native_dropout(x, 0.5, True)[0],
+        torch.ones(2),
+        overload="aten.native_dropout.default",
+    )
+    assert reason is not None and "random numbers" in reason
 
 
 def test_writes_are_rejected_whatever_their_op():

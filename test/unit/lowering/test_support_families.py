@@ -46,6 +46,8 @@ SUPPORTED = {
     "avg pool": (lambda x: aten.avg_pool2d(x, [3, 3], [2, 2], [1, 1], True, False, 5), IMAGE),
     "adaptive pool, divisible": (lambda x: aten._adaptive_avg_pool2d(x, [4, 2]), IMAGE),
     "mean over space": (lambda x: aten.mean(x, [-1, -2], True), IMAGE),
+    "mean of everything": (lambda x: aten.mean(x, [0, 1, 2, 3]), IMAGE),
+    "clamp by a tensor": (lambda x, y: aten.clamp(x, y), IMAGE, IMAGE),
     "addmm": (
         lambda b, x, y: aten.addmm(b, x, y),
         torch.rand(3),
@@ -62,7 +64,21 @@ SUPPORTED = {
 }
 
 REJECTED = {
-    "clamp by a tensor": (lambda x, y: aten.clamp(x, y), (IMAGE, IMAGE), "no NPU lowering"),
+    "logic of integers": (
+        lambda x: aten.bitwise_not(x),
+        (torch.ones(2, dtype=torch.int32),),
+        "operand x_1 is int32",
+    ),
+    "product of booleans": (
+        lambda x: aten.mul(x, x),
+        (torch.ones(2, dtype=torch.bool),),
+        "computes with booleans",
+    ),
+    "numbers to booleans": (
+        lambda x: aten._to_copy(x, dtype=torch.bool),
+        (IMAGE,),
+        "makes booleans",
+    ),
     "training batch norm": (norm(True, 0), (IMAGE, *STATS), "training mode"),
     "saved statistics": (norm(False, 0, 1), (IMAGE, *STATS), "outputs [1] are used"),
     "max pool with indices": (
@@ -70,18 +86,18 @@ REJECTED = {
         (IMAGE,),
         "indices are used",
     ),
-    "adaptive pool, uneven": (
-        lambda x: aten._adaptive_avg_pool2d(x, [3, 2]),
+    "adaptive pool, many uneven windows": (
+        lambda x: aten._adaptive_avg_pool2d(x, [33, 2]),
+        (torch.rand(1, 2, 40, 6),),
+        "33 windows of a dimension of 40 differ in size",
+    ),
+    "adaptive max pool, uneven": (
+        lambda x: aten.adaptive_max_pool2d(x, [3, 2])[0],
         (IMAGE,),
-        "output 3x2 does not divide the input 8x6",
+        "windows, of 8x6 to 3x2, differ in size",
     ),
     "unbatched pool": (lambda x: aten.avg_pool2d(x, [2, 2]), (IMAGE[0],), "rank 3"),
-    "mean of everything": (lambda x: aten.mean(x, [0, 1, 2, 3]), (IMAGE,), "no dimensions"),
-    "mean of everything, kept": (
-        lambda x: aten.mean(x, [0, 1, 2, 3], True),
-        (IMAGE,),
-        "all 4 dimensions",
-    ),
+    "sum of one number": (lambda x: aten.sum(x), (torch.tensor(1.0),), "one number"),
     "cat with nothing": (lambda x, y: aten.cat([x, y], 1), (IMAGE, torch.rand(0)), "no elements"),
     "sum to another type": (
         lambda x: aten.sum(x, [1], dtype=torch.float64),

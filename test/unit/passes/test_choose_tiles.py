@@ -1,4 +1,5 @@
 """What choose-tiles writes down comes true: the bytes, the buffers and the cycles."""
+
 from dataclasses import replace
 
 import pytest
@@ -32,7 +33,9 @@ KERNELS = {
     "eltwise": k.add_relu((1, 28, 28, 64)),
     "depthwise of few channels": k.depthwise_conv2d((2, 37, 29, 32), SAME),
     "conv of odd sizes": k.conv2d((2, 37, 29, 6), 1, 32, SAME),
-    "conv of blocks of 24": k.grouped_conv2d((2, 19, 15, 2, 32), 1, 24, k.Window((3, 1), low=(0, 1))),
+    "conv of blocks of 24": k.grouped_conv2d(
+        (2, 19, 15, 2, 32), 1, 24, k.Window((3, 1), low=(0, 1))
+    ),
     "pool of odd sizes": k.pool2d((2, 37, 29, 64), HALVE, "max"),
     "mean of odd sizes": k.mean((2, 15, 15, 48)),
     "matmul of odd sizes": k.matmul(37, 51, 7, 9),

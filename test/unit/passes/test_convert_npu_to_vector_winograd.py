@@ -174,7 +174,8 @@ def test_the_three_ops_are_a_convolution(n, rows, columns, depth, blocks, block,
 }}"""
     x, w = integers(RNG, shapes["x"]), integers(RNG, (blocks, 3, 3, depth, block))
     t, o, p, memory = (
-        np.full(shape, np.nan, np.float32) for shape in (shapes["t"], shapes["o"], products, shapes["o"])
+        np.full(shape, np.nan, np.float32)
+        for shape in (shapes["t"], shapes["o"], products, shapes["o"])
     )
     Function(text, unit)(x, filter_transform(w, outputs), t, o, p, memory)
     expected = conv2d(x, w, (1, 1), (1, 1))

@@ -1,4 +1,5 @@
 """The stages in order, what a failure reports, and the rules that end every stage."""
+
 from __future__ import annotations
 
 import re
@@ -71,7 +72,9 @@ def test_untiled_kernels_may_exceed_the_memories_of_their_target():
 
 
 def test_an_unknown_stage_is_refused():
-    with pytest.raises(ValueError, match="no stage is called 'tiles'; there are normalise, schedule"):
+    with pytest.raises(
+        ValueError, match="no stage is called 'tiles'; there are normalise, schedule"
+    ):
         run_stages(parse(""), first="tiles")
 
 
@@ -91,7 +94,7 @@ def test_a_failure_holds_what_reproduces_it():
 
 
 def test_a_broken_rule_is_a_failure_of_the_stage():
-    text = "func.func private @k() attributes {npu.kernel = \"copy\"} { return }"
+    text = 'func.func private @k() attributes {npu.kernel = "copy"} { return }'
     with pytest.raises(StageFailure) as error:
         run_stage(parse(text, "edge"), Stage("schedule", ("cse",)))
     assert error.value.pass_name == "verify-stage"
@@ -127,7 +130,9 @@ def test_schedule_must_fit():
 
 def test_tiles_must_have_been_made():
     text = k.add_relu((4, 8), schedule=k.schedule((2, 0))).text
-    assert violations(text, "tile", "edge") == ["kernel 'kernel' works on [4, 8], its tile is [2, 0]"]
+    assert violations(text, "tile", "edge") == [
+        "kernel 'kernel' works on [4, 8], its tile is [2, 0]"
+    ]
 
 
 def test_buffers_leave_no_tensors_and_no_results():
@@ -135,7 +140,10 @@ def test_buffers_leave_no_tensors_and_no_results():
       %e = tensor.empty() : tensor<4xf32>
       return %x : memref<4xf32>
     }"""
-    assert violations(text, "buffers") == ["'tensor.empty' makes a tensor", "'f' returns memref<4xf32>"]
+    assert violations(text, "buffers") == [
+        "'tensor.empty' makes a tensor",
+        "'f' returns memref<4xf32>",
+    ]
 
 
 def test_staged_kernels_reach_dram_by_dma_and_wait_once():
@@ -189,7 +197,9 @@ def test_buffers_that_never_live_together_may_share():
 
 
 def test_live_buffers_must_be_disjoint():
-    (message,) = violations(PLACED.format(second=0, sram=SRAM, between="", after=USE), "allocate", "edge")
+    (message,) = violations(
+        PLACED.format(second=0, sram=SRAM, between="", after=USE), "allocate", "edge"
+    )
     assert message.startswith("sram of 'k':") and "overlap while both are live" in message
 
 
@@ -212,7 +222,9 @@ def test_allocated_functions_take_their_memory_last():
 
 
 def test_memory_must_not_exceed_the_target():
-    text = PLACED.format(second=128, sram=SRAM, between="", after="").replace("128 : i64", "300 : i64")
+    text = PLACED.format(second=128, sram=SRAM, between="", after="").replace(
+        "128 : i64", "300 : i64"
+    )
     assert violations(text, "allocate", "nano") == ["eltwise kernel needs 300 of 256 bytes of sram"]
 
 
@@ -234,7 +246,9 @@ def test_acc_stands_behind_sram_in_the_scratchpad():
     first = "is at bytes -128 to -64 of the 64 bytes of acc"
     assert first in violations(acc, "allocate", "edge")[0]
     (message,) = violations(
-        text.replace("acc_bytes = 0", "acc_bytes = 64").replace("acc_start = 128", "acc_start = 64"),
+        text.replace("acc_bytes = 0", "acc_bytes = 64").replace(
+            "acc_start = 128", "acc_start = 64"
+        ),
         "allocate",
         "edge",
     )
@@ -256,7 +270,7 @@ def test_a_buffer_without_a_constant_offset_has_no_place():
         ("%l = memref.load %x[%c0] : memref<4xf32>", "'memref.load' is left"),
         ("%l = vector.load %x[%c0] : memref<4xf32>, vector<4xf32>", "'vector.load' touches dram"),
         (
-            'func.call @k(%x, %scratch) : (memref<4xf32>, memref<256xi8>) -> ()',
+            "func.call @k(%x, %scratch) : (memref<4xf32>, memref<256xi8>) -> ()",
             "'func.call' touches dram",
         ),
         (

@@ -25,7 +25,9 @@ FIRST = 1_000_000  # other kernels than those on the simulator
 def with_memories(name, unit):
     """A target with a vector unit that this CPU has; every tile is moved."""
     target = load_target(name)
-    return replace(target, vector=replace(target.vector, lanes=unit.lanes, registers=unit.registers))
+    return replace(
+        target, vector=replace(target.vector, lanes=unit.lanes, registers=unit.registers)
+    )
 
 
 def with_split_moves(target):

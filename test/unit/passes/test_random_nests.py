@@ -26,9 +26,7 @@ def run(module: ir.Module, number: int, nests: Nests, machine=None):
     inputs = [rng.integers(-4, 5, (ROWS, WIDTH)).astype(np.float32) for _ in range(INPUTS)]
     outputs = [np.empty((ROWS, WIDTH), np.float32) for _ in nests.rows]
     moves = run_function(module.operation, main(number)[1:], inputs, outputs, machine)
-    return [
-        (array[:rows], times[:rows]) for array, times, rows in zip(outputs, moves, nests.rows)
-    ]
+    return [(array[:rows], times[:rows]) for array, times, rows in zip(outputs, moves, nests.rows)]
 
 
 def pipelined(text: str) -> ir.Module:

@@ -21,7 +21,9 @@ from mlir_npu.dialect.target import load_target
 PROGRAMS = int(os.environ.get("MLIR_NPU_TEST_PROGRAMS", "2000"))
 MORE = 10  # times as many with --slow
 SHARDS = 8
-KERNELS = -(-PROGRAMS * 5 // (17 * SHARDS))  # of a shard; each gives between three and four programs
+KERNELS = -(
+    -PROGRAMS * 5 // (17 * SHARDS)
+)  # of a shard; each gives between three and four programs
 SMALL, EDGE = load_target("small"), load_target("edge")
 TIGHT = replace(  # most tiles leave no room for a second one
     SMALL,

@@ -1,4 +1,5 @@
 """Every kind of kernel, tiled and staged for several targets, is exact on small integers."""
+
 import numpy as np
 import pytest
 from staged import kernel_text as k

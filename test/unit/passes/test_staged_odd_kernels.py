@@ -1,4 +1,5 @@
 """Kernels of unusual form: no loops, no inputs, constants, two results, arguments passed through."""
+
 import numpy as np
 import pytest
 from staged.kernel_text import Kernel, module

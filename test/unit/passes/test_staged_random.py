@@ -3,6 +3,7 @@
 With given tiles every border case of a tile is met; with chosen tiles the memories must suffice.
 What is found here is shrunk; test_random_programs.py runs many more.
 """
+
 import re
 from dataclasses import replace
 
@@ -100,7 +101,9 @@ def pipelined(draw, kernels):
     order = draw(st.permutations(range(len(sizes.split(",")) if sizes else 0)))
     values = f": {', '.join(map(str, order))}" if order else ""
     buffers, acc_buffers = draw(st.integers(1, 2)), draw(st.integers(1, 2))
-    added = f"order = array<i64{values}>, buffers = {buffers} : i64, acc_buffers = {acc_buffers} : i64"
+    added = (
+        f"order = array<i64{values}>, buffers = {buffers} : i64, acc_buffers = {acc_buffers} : i64"
+    )
     return replace(kernel, text=kernel.text.replace("{tile =", f"{{{added}, tile ="))
 
 

@@ -1,4 +1,5 @@
 """Tiles for a CPU: rows for every core, room for weights in the cache, no limit."""
+
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,4 +1,5 @@
 """Bytes of a tile from the operands' indexing: halos, alignment, buffer counts."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +14,8 @@ def conv(strides=(1, 1), dilations=(1, 1)) -> KernelShape:
     extents = {"y": 56, "x": 56, "ko": 2, "ki": 16, "r": 3, "s": 3, "c": 64}
     forced = {"ki": 16}
     loops = tuple(
-        Loop(name, n, reduction=name in "rsc", forced=forced.get(name)) for name, n in extents.items()
+        Loop(name, n, reduction=name in "rsc", forced=forced.get(name))
+        for name, n in extents.items()
     )
     (sy, sx), (dy, dx) = strides, dilations
     image = (((0, sy), (4, dy)), ((1, sx), (5, dx)), ((6, 1),))
@@ -26,9 +28,7 @@ def conv(strides=(1, 1), dilations=(1, 1)) -> KernelShape:
         Access("out", out, 4, written=True),
     )
     computes = (Compute("matrix", tuple(range(7))), Compute("vector", (0, 1, 2, 3), 0))
-    return KernelShape(
-        loops, accesses, unit="matrix", rows=(6,), columns=(2, 3), computes=computes
-    )
+    return KernelShape(loops, accesses, unit="matrix", rows=(6,), columns=(2, 3), computes=computes)
 
 
 def test_bytes_of_a_tile():

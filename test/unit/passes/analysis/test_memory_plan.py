@@ -1,4 +1,5 @@
 """The memory planner against its independent verifier, on hand-made and random lifetimes."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -65,7 +66,9 @@ def test_overflow_names_needed_available_and_largest():
         plan(requests[:2], ALIGNMENT, capacity=256)
     assert (error.value.needed, error.value.available) == (308, 256)
     assert [r.name for r in error.value.largest] == ["b", "a"]
-    assert "needs 308 of 256 bytes; largest buffers: b (200 bytes), a (100 bytes)" in str(error.value)
+    assert "needs 308 of 256 bytes; largest buffers: b (200 bytes), a (100 bytes)" in str(
+        error.value
+    )
 
 
 @pytest.mark.parametrize("size, first, last", [(0, 0, 1), (-4, 0, 1), (4, 2, 1)])

@@ -30,7 +30,10 @@ def row_major(extents):
 def addresses(shape, source_strides, target_strides):
     """(source, target) address of every element, in the order of the target's counters."""
     return [
-        tuple(sum(i * s for i, s in zip(point, strides)) for strides in (source_strides, target_strides))
+        tuple(
+            sum(i * s for i, s in zip(point, strides))
+            for strides in (source_strides, target_strides)
+        )
         for point in itertools.product(*map(range, shape))
     ]
 
@@ -62,7 +65,11 @@ def test_merged_dims_address_the_same_elements_in_the_same_order(move):
 def test_nothing_is_left_to_merge(move):
     dims = move_dims(*move)
     assert all(d.extent > 1 for d in dims)
-    again = effective_dims(*zip(*[(d.extent, d.source_stride, d.target_stride) for d in dims])) if dims else ()
+    again = (
+        effective_dims(*zip(*[(d.extent, d.source_stride, d.target_stride) for d in dims]))
+        if dims
+        else ()
+    )
     assert len(again) == len(dims)
 
 

@@ -1,4 +1,5 @@
 """The cost model against numbers worked out by hand on a machine with round figures."""
+
 from dataclasses import replace
 
 import numpy as np
@@ -152,7 +153,9 @@ def test_padding_is_not_moved():
 
 
 @given(*[st.integers(1, 6)] * 2, *[st.integers(1, 3)] * 2, *[st.integers(0, 4)] * 2)
-def test_bytes_of_padded_moves_are_the_mean_over_all_tiles(outputs, taps, stride, dilation, low, cut):
+def test_bytes_of_padded_moves_are_the_mean_over_all_tiles(
+    outputs, taps, stride, dilation, low, cut
+):
     """Compared with counting; `cut` elements at the end are padding."""
     padded = (outputs - 1) * stride + (taps - 1) * dilation + 1
     extent = padded - low - cut

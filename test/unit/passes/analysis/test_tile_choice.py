@@ -1,4 +1,5 @@
 """Tile choice: what is chosen fits, is explained, and is the cheapest by its own model."""
+
 import itertools
 from dataclasses import replace
 
@@ -41,7 +42,9 @@ def elementwise(*extents: int, bodies: int = 1) -> KernelShape:
 def kernel_shapes(draw) -> KernelShape:
     """Contractions and elementwise kernels with operands that index some of the loops."""
     parallel, reduced = draw(st.integers(1, 4)), draw(st.integers(0, 2))
-    extents = draw(st.lists(st.integers(1, 48), min_size=parallel + reduced, max_size=parallel + reduced))
+    extents = draw(
+        st.lists(st.integers(1, 48), min_size=parallel + reduced, max_size=parallel + reduced)
+    )
     loops = tuple(Loop(f"d{i}", n, reduction=i >= parallel) for i, n in enumerate(extents))
     everywhere, out = tuple(range(parallel + reduced)), tuple(range(parallel))
     accesses = [Access("out", tuple(((i, 1),) for i in out), 4, written=True)]
@@ -77,7 +80,9 @@ def copies_of(shape: KernelShape, choice) -> dict[str, int]:
 
 
 @settings(max_examples=60, deadline=None)
-@given(kernel_shapes(), st.integers(600, 60_000), st.integers(600, 9_000), st.sampled_from(MODES[:2]))
+@given(
+    kernel_shapes(), st.integers(600, 60_000), st.integers(600, 9_000), st.sampled_from(MODES[:2])
+)
 def test_what_is_chosen_fits(shape, sram, acc, mode):
     target = with_memory(EDGE, sram, acc)
     try:

@@ -1,4 +1,5 @@
 """Cycles of each unit, with the arithmetic in the comment."""
+
 import numpy as np
 
 from mlir_npu.dialect.target import load_target

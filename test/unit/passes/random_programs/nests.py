@@ -111,7 +111,9 @@ func.func @main_{number}({signature}) {{
         row, box = self._new(), self._new()
         counters = ", ".join(f"%i{d}" for d in depths)
         dims = counters.replace("%", "")
-        self.lines.append(f"{row} = affine.apply affine_map<({dims}) -> ({expression})>({counters})")
+        self.lines.append(
+            f"{row} = affine.apply affine_map<({dims}) -> ({expression})>({counters})"
+        )
         self.lines.append(
             f"{box} = memref.subview {memory}[{row}, 0] [1, {WIDTH}] [1, 1] : {DRAM} to {BOX}"
         )

@@ -35,7 +35,9 @@ class Operand:
     def spread(self, array: np.ndarray, rank: int) -> np.ndarray:
         """The operand with one axis per loop."""
         kept = [loop for loop in self.loops if loop is not None]
-        squeezed = array.reshape([n for n, loop in zip(array.shape, self.loops) if loop is not None])
+        squeezed = array.reshape(
+            [n for n, loop in zip(array.shape, self.loops) if loop is not None]
+        )
         ordered = squeezed.transpose([kept.index(loop) for loop in sorted(kept)])
         return ordered[tuple(slice(None) if loop in kept else None for loop in range(rank))]
 

@@ -1,4 +1,5 @@
 """Compile a kernel up to a stage and run it on the simulator or, from linalg, on the CPU."""
+
 from __future__ import annotations
 
 import ctypes

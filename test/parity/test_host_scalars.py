@@ -1,0 +1,31 @@
+"""Tensors without dimensions on the host: the NPU's rules say nothing of them."""
+
+import pytest
+import torch
+
+ORDERS = [0, 0.5, 1, 2, 3.5, -1, float("inf"), float("-inf")]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("shape", [(), (1,), (4, 3)], ids=str)
+def test_norms_of_every_order(shape, order):
+    def norm(x):
+        return torch.linalg.vector_norm(x, ord=order)
+
+    x = torch.rand(shape) * 9 + 1
+    torch.testing.assert_close(torch.compile(norm, backend="mlir_npu")(x), norm(x))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(torch.sum, torch.mean, torch.amax, torch.var, torch.softmax, torch.log_softmax),
+        *(torch.logsumexp, torch.cumsum, torch.argmax, torch.flip),
+    ],
+)
+def test_reductions_of_no_dimension(function):
+    takes_dim = function not in (torch.mean, torch.sum, torch.amax, torch.var, torch.argmax)
+    arguments = (([] if function is torch.flip else 0),) if takes_dim else ()
+    x = torch.tensor(2.5)
+    compiled = torch.compile(function, backend="mlir_npu")(x, *arguments)
+    torch.testing.assert_close(compiled, function(x, *arguments), equal_nan=True)
