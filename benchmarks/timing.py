@@ -11,7 +11,7 @@ from mlir_npu.benchmarks.statistics import is_settled
 
 SAMPLE = 2e-3  # seconds that the timed calls of one round take at least
 LONG_CALL = 20e-3  # seconds after which it does not matter what the caches held before
-PAUSE = 5e-3  # seconds in which the idle threads of the engine before stop spinning
+PAUSE = 50e-3  # seconds in which the idle threads of the engine before stop spinning
 
 
 def _calls_per_sample(call: Callable[[], object]) -> int:

@@ -15,9 +15,10 @@ LARGE_WEIGHTS = 1 << 20  # bytes
 POSITIONS_OF_ONE_TILE = range(48, 257)
 ORDERING_POSITIONS = 10
 # Transposes of image and result, per channel of the other one.
-TRANSPOSE_COST = 16
-# A vector that is partly filled costs this share of a full one.
-PARTIAL_COST = 0.5
+TRANSPOSE_COST = 9
+# A vector that is partly filled costs this share of a full one. A position that is left alone costs
+# less if vectors of input channels can be read, and the sum of such a vector as much as some steps.
+PARTIAL_COST, SINGLE_COST, SUM_STEPS = 0.5, 0.15, 20
 # Rows of positions that begin within cache lines, in an image that takes up the cache.
 STRADDLING_COST = 0.05
 # A copy of the positions that count, per output channel.
@@ -46,7 +47,7 @@ def gains_channels_first(
     full, rest = divmod(positions, lanes)
     if not full:
         return False
-    first = (full + PARTIAL_COST * rest.bit_count()) * lanes / positions
+    first = (full + _rest_cost(rest, inputs, lanes)) * lanes / positions
     if rest and F32_BYTES * inputs * positions > cache_bytes // 2:
         first += STRADDLING_COST
     if gathers:
@@ -55,3 +56,10 @@ def gains_channels_first(
     if orders_weights_in_calls(F32_BYTES * inputs * outputs, positions):
         last += ORDERING_POSITIONS / positions
     return first < last
+
+
+def _rest_cost(rest: int, inputs: int, lanes: int) -> float:
+    """Of positions that fill no vector, in vectors."""
+    if rest % 2 and inputs % lanes == 0:
+        return SINGLE_COST + SUM_STEPS / inputs + PARTIAL_COST * (rest - 1).bit_count()
+    return PARTIAL_COST * rest.bit_count()

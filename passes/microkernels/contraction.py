@@ -54,6 +54,7 @@ from mlir_npu.passes.microkernels.register_reduction import (
     accumulate,
     reduce_tile,
 )
+from mlir_npu.passes.microkernels.single_lane import has_single_lane, reduce_with_single_lane
 from mlir_npu.passes.microkernels.streaming import find_stream, with_linear_stride, with_stride
 
 # With more tiles in a row than this the share of padding is not worth code of its own.
@@ -137,7 +138,7 @@ def _register_tile(contraction: Contraction, unit: CpuVectors) -> RegisterTile:
         rows.extent,
         columns.extent,
         contraction.block.extent,
-        contraction.lanes.extent,
+        contraction.lanes.extent - _has_single_lane(contraction, unit),
         unit,
         (rows.strides[INPUT] * size, columns.strides[INPUT] * size),
     )
@@ -201,7 +202,7 @@ def _emit_image(
     for row_span in split(rows.extent, tile.rows):
         for column_span, taps in _column_spans(contraction.window, columns, tile.columns):
             pixels = _pixels(rows, row_span.size, columns, column_span.size)
-            check_registers(len(pixels), len(vectors), unit)
+            check_registers(len(pixels), len(vectors) - _has_single_lane(contraction, unit), unit)
             shape = TileShape(
                 pixels, vectors, taps and taps * row_span.size, contraction.prefetched
             )
@@ -246,6 +247,13 @@ def _pixels(
     )
 
 
+def _has_single_lane(contraction: Contraction, unit: CpuVectors) -> bool:
+    """Whether the only block ends in a lane that is summed along the reduction."""
+    operands, lanes, reduction = contraction.operands, contraction.lanes, contraction.reduction
+    is_plain = contraction.window is None and contraction.block.extent == 1
+    return is_plain and has_single_lane(operands, lanes, reduction, unit.lanes)
+
+
 def _multiplies_bytes(contraction: Contraction, unit: CpuVectors) -> bool:
     widths = vector_pieces(contraction.lanes.extent, unit.lanes)
     image = contraction.operands[INPUT].element
@@ -264,7 +272,9 @@ def _emit_tile(
     tile = Tile(contraction.operands, contraction.lanes.strides, cursor)
     start = [accumulation.start(tile, shape.cell(p, v)) for p in pixels for v in vectors]
     dims = list(contraction.reduction)
-    if _multiplies_bytes(contraction, unit):
+    if _has_single_lane(contraction, unit):
+        done = reduce_with_single_lane(dims[0], unit.lanes, shape, tile, start, accumulate)
+    elif _multiplies_bytes(contraction, unit):
         images = [pixel[INPUT] for pixel in shape.pixels]
         done = reduce_bytes(
             dims, images, shape.vectors, tile, start, lambda at, sums: accumulate(shape, at, sums)

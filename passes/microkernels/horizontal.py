@@ -139,7 +139,7 @@ def _emit_rows(nest: Horizontal, cursors: list[Cursor], unit: VectorUnit) -> Non
     cell = Lane((0,) * len(nest.operands), 1)
     for cursor, partial in zip(cursors, sums, strict=True):
         tile = Tile(nest.operands, nest.lanes.strides, cursor)
-        value = _apply(nest.combiner, nest.cells.start(tile, cell), _join(nest.combiner, partial))
+        value = _apply(nest.combiner, nest.cells.start(tile, cell), join(nest.combiner, partial))
         nest.cells.finish(tile.at(cursor), cell, value)
 
 
@@ -220,7 +220,7 @@ def _select(condition: ir.Value, left: ir.Value, right: ir.Value) -> ir.Value:
     return arith.SelectOp(condition, left, right).result
 
 
-def _join(combiner: str, values: list[ir.Value]) -> ir.Value:
+def join(combiner: str, values: list[ir.Value]) -> ir.Value:
     """One element from vectors: pairs of vectors first, then halves of the last one."""
     while len(values) > 1:
         half = (len(values) + 1) // 2
