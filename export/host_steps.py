@@ -11,15 +11,19 @@ that is too small to be a region of its own).
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+import torch
 from torch import fx
 
 from mlir_npu.errors import RegionCompileError
 from mlir_npu.export.part_code import PartCode
+from mlir_npu.export.random_numbers import Random
+from mlir_npu.export.respelling import respell
 from mlir_npu.lowering.cut import cut
 from mlir_npu.lowering.dependencies import alias_root, is_view
 from mlir_npu.lowering.fallback.llvm import RefusedCallsError
@@ -29,6 +33,8 @@ from mlir_npu.lowering.stages import assign_stages
 from mlir_npu.lowering.support import explain_support
 from mlir_npu.lowering.units import UnitGraph
 from mlir_npu.lowering.view_results import take_out_views
+
+aten = torch.ops.aten
 
 
 @dataclass(frozen=True)
@@ -67,7 +73,15 @@ class Left:
     reasons: Mapping[str, str]
 
 
-HostStep = Compiled | Look | Write | Nothing | Left
+@dataclass(frozen=True)
+class Draw:
+    """Random numbers that the steps behind it take, under this name."""
+
+    name: str
+    random: Random
+
+
+HostStep = Compiled | Look | Write | Nothing | Left | Draw
 Compile = Callable[[Part, str], PartCode]  # a part and an engine, "llvm" or "npu"
 
 
@@ -78,7 +92,10 @@ def host_steps(part: Part, compile_: Compile) -> Iterator[HostStep]:
         if not node.meta["val"].numel() and node.op != "placeholder":
             yield Nothing(node)
     part = _with_results(part, [n for n in _results(part) if n.meta["val"].numel()])
-    yield from _without_views(part, compile_, _compile)
+    respelled = respell(part)
+    for name, random in respelled.randoms.items():
+        yield Draw(name, random)
+    yield from _without_views(respelled.part, compile_, _compile_best)
     yield from writes
 
 
@@ -90,6 +107,20 @@ def _without_views(part: Part, compile_: Compile, then: Callable) -> Iterator[Ho
     for node in _results(part):
         if node.op != "placeholder" and node.name not in computed.outputs:
             yield Look(node, alias_root(node))
+
+
+def _compile_best(part: Part, compile_: Compile) -> Iterator[HostStep]:
+    """As one region if there are matrix products in it, and all of it is for the NPU."""
+    calls = _calls(part)
+    if any(map(_is_product, calls)) and not any(map(explain_support, calls)):
+        with contextlib.suppress(RegionCompileError):
+            yield Compiled(part, compile_(part, "npu"))
+            return
+    yield from _compile(part, compile_)
+
+
+def _is_product(node: fx.Node) -> bool:
+    return node.target in (aten.mm.default, aten.bmm.default, aten.addmm.default)
 
 
 def _compile(part: Part, compile_: Compile) -> Iterator[HostStep]:

@@ -62,14 +62,12 @@ def compile_npu(part: Part, options: Options, parameters: Set[str], symbol: str)
 
 def compile_host(part: Part, options: Options, symbol: str) -> PartCode:
     """With the passes of host parts. Raises RefusedCallsError and RegionCompileError."""
-    from mlir_npu.export.class_loss import CLASS_LOSS
-    from mlir_npu.export.pool_indices import POOL_INDICES
     from mlir_npu.lowering.fallback.llvm import retrace_host
     from mlir_npu.passes.pipelines import HOST_RECIPE
 
     with COMPILING:
         try:
-            retraced = retrace_host(part, at_any_size=True, more=POOL_INDICES | CLASS_LOSS)
+            retraced = retrace_host(part, exported=True)
         except RegionImportError as error:
             raise RegionCompileError(f"import: {error}") from error
         return _compile(retraced, HOST_RECIPE, "llvm", frozenset(), "host", options, symbol)

@@ -24,7 +24,8 @@ class Source:
 
     kind: "input" and "tangent" (given with every call), "parameter" and "buffer" (the model's, at
     `offset` of the weights), "constant" (of neither, likewise), "prepared" (made of parameters by a
-    unit's prepare steps), "computed" (made by steps of a unit, or of the program).
+    unit's prepare steps), "computed" (made by steps of a unit, or of the program), "random" (given
+    with every call: numbers of a `distribution`, "uniform" in [0, 1) or "normal").
     name: of an input, parameter or buffer, as the program calls it; of: what a tangent or a
     gradient belongs to.
     """
@@ -34,6 +35,7 @@ class Source:
     of: str | None = None
     offset: int | None = None
     unit: str | None = None
+    distribution: str | None = None
 
 
 @dataclass(frozen=True)

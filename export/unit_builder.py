@@ -15,6 +15,7 @@ from mlir_npu.export.host_calls import describe_calls
 from mlir_npu.export.lifetimes import frees
 from mlir_npu.export.part_code import PartCode, compile_host, compile_npu, prepare_symbol
 from mlir_npu.export.plan import Call, Copy, Host, Result, Slot, Source, Step, Unit, Value, View
+from mlir_npu.export.random_numbers import Random
 from mlir_npu.lowering import program_plan
 from mlir_npu.lowering.plan import Part, PartitionPlan
 from mlir_npu.runtime.signature import FunctionSignature
@@ -90,6 +91,8 @@ class UnitBuilder:
                 case host.Write(target, source):
                     names = self._values[source].name, self._values[target].name
                     self._steps.append(Copy(*names))
+                case host.Draw(name, random):
+                    self._draw(name, random)
                 case host.Nothing(node):
                     self._own(node.name, node.meta["val"])
                 case host.Left(piece, reasons):
@@ -179,6 +182,14 @@ class UnitBuilder:
         value = self._all.values.add(name, tensor.shape, tensor.stride(), tensor.dtype, source)
         self._values[inner] = value
         return value
+
+    def _draw(self, inner: str, random: Random) -> None:
+        strides = torch.empty(random.shape, device="meta").stride()
+        source = Source("random", unit=self._unit.name, distribution=random.distribution)
+        name = self._name(inner)
+        self._values[inner] = self._all.values.add(
+            name, random.shape, strides, random.dtype, source
+        )
 
     def _look(self, node: fx.Node, root: fx.Node) -> None:
         view, base = node.meta["val"], root.meta["val"]

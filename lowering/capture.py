@@ -12,6 +12,8 @@ import ast
 import contextlib
 import inspect
 import linecache
+import re
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +29,7 @@ from torch._guards import TracingContext, tracing
 
 from mlir_npu.errors import CaptureError
 from mlir_npu.lowering.roles import readable
+from mlir_npu.lowering.source_location import TORCH
 
 STATIC = {
     "assume_static_by_default": True,
@@ -34,6 +37,8 @@ STATIC = {
     "specialize_int": True,
     "specialize_float": True,
 }
+# how Dynamo's message ends where a call of PyTorch fails
+_FAILED_CALL = re.compile(r"""got (\w+)\(('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")\)$""", re.MULTILINE)
 SIDE_EFFECTS = "side effects happened"  # in the error that side_effect_replay_policy asks for
 
 
@@ -165,7 +170,21 @@ def _trace(model: Callable, arguments: tuple, keywords: dict) -> convert_frame.C
         except (exc.Unsupported, exc.UserError) as error:
             raise GraphBreakError(*_told(error)) from None
         except exc.TorchDynamoException as error:
-            raise CaptureError(*_told(error)) from None
+            raise failure(error) from None
+
+
+def failure(error: exc.TorchDynamoException) -> CaptureError:
+    """What went wrong while Dynamo looked at the model, in the words of PyTorch if it was a call of
+    PyTorch that failed."""
+    found = _FAILED_CALL.search(str(error))
+    if found is None:
+        return CaptureError(*_told(error))
+    name, text = found.groups()
+    frames = getattr(error, "real_stack", None) or []
+    own = [frame for frame in frames if not frame.filename.startswith(TORCH)] or frames
+    place = _place(own[-1]) if own else (None, None)
+    reason = f"it fails for these inputs: {name}: {ast.literal_eval(text)}"
+    return CaptureError(reason, *place, compiles=False)
 
 
 def traceable(model: Callable) -> Callable:
@@ -207,9 +226,12 @@ def _told(error: exc.TorchDynamoException) -> tuple[str, str | None, str | None]
     stack = getattr(error, "real_stack", None)
     if not stack:
         return reason, None, None
-    frame = stack[-1]
+    return reason, *_place(stack[-1])
+
+
+def _place(frame: traceback.FrameSummary) -> tuple[str, str]:
     line = frame.line or linecache.getline(frame.filename, frame.lineno)
-    return reason, f"{frame.filename}:{frame.lineno}", line.strip()
+    return f"{frame.filename}:{frame.lineno}", line.strip()
 
 
 def _assigned(message: str, scope: Mapping[str, Any]) -> dict[str, dict]:

@@ -38,7 +38,9 @@ class TensorInput:
 
     def stand_in(self) -> torch.Tensor:
         """A tensor of its kind, all zeros."""
-        return torch.empty_strided(self.shape, self.strides, dtype=self.dtype, device="cpu").zero_()
+        reach = sum(max(n - 1, 0) * step for n, step in zip(self.shape, self.strides)) + 1
+        memory = torch.zeros(reach, dtype=self.dtype, device="cpu")
+        return memory.as_strided(self.shape, self.strides)
 
     def admit(self, value: Any) -> torch.Tensor:
         """The tensor with the strides it was captured with, where strides say nothing. Raises

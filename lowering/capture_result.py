@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -66,8 +67,11 @@ def _leaf(path: tuple, value: Any, known: dict[int, Leaf]) -> Leaf:
         return known[id(value)]
     if isinstance(value, CONSTANTS):
         return Leaf("constant", value=value)
+    name = type(value).__name__
+    how = "register the class with torch.utils._pytree"
+    if dataclasses.is_dataclass(value):
+        how = f"call torch.export.register_dataclass({name}) once"
     raise CaptureError(
-        f"its result{pytree.keystr(path)} is a {type(value).__name__}, which a program cannot "
-        "build again: register the class with torch.utils._pytree, or return tensors, numbers, "
-        "text and containers"
+        f"its result{pytree.keystr(path)} is a {name}, which a program cannot build again: {how}, "
+        "or return tensors, numbers, text and containers"
     )

@@ -40,8 +40,6 @@ class _Backward:
 
     def plan(self, results: list[str]) -> PlannedBackward:
         builder, plan = self._builder, self._plan
-        if not any(unit.backward for unit in builder.compiled.values()):
-            results = []
         for result in results:
             if builder.values.table[result].requires_grad:
                 tangent = self._new(f"tangent_{result}", "tangent", self._type(result), result)

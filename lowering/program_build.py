@@ -71,7 +71,7 @@ def build_program(
     ]
     needed = {id(tensor) for tensor in results}
     for item in items:
-        used = item.inputs if isinstance(item, TorchGraph) else (item.tensor,)
+        used = item.inputs if isinstance(item, TorchGraph) else (item.tensor, item.listed)
         needed |= {id(tensor) for tensor in used}
     for item in items:
         if isinstance(item, TorchGraph):
@@ -149,7 +149,8 @@ class _Builder:
             raise CaptureError(error.reason, place.location, place.line) from None
         except _DATA_DEPENDENT as error:
             cause = str(error).partition("\n")[0]
-            reason = f"a size depends on the contents of a tensor ({cause})"
+            what = "a number" if "_local_scalar_dense" in cause else "a size"
+            reason = f"{what} depends on the contents of a tensor ({cause})"
             raise CaptureError(reason, place.location, place.line) from None
 
     def _add_unit(
@@ -235,7 +236,7 @@ class _Builder:
             name = self._resolve(tensor, "the result", Place())
             if self.values.table[name].kind == "output":
                 found.setdefault(name, tensor)
-        backward = plan_backward(self, list(found))
+        backward = plan_backward(self, list(found) if train else [])
         kinds = {name: value.kind for name, value in self.values.table.items()}
         plan = ProgramPlan(
             train,

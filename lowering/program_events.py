@@ -54,12 +54,14 @@ class CallEvent:
 @dataclass(frozen=True, eq=False)
 class ReadEvent:
     """Python read the number that a tensor holds. decides: whether what came after may depend on
-    it, once that is known."""
+    it, once that is known; listed: what it was read of with
+    others, so that it decides only if it comes back."""
 
     tensor: torch.Tensor
     number: bool | int | float
     place: Place
     decides: bool = False
+    listed: torch.Tensor | None = None
 
 
 @dataclass(frozen=True)

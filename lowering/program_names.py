@@ -33,7 +33,8 @@ class Names:
 def describe_output(node: fx.Node) -> str:
     """ "output layer1.conv, model.py:12": the module and line that made a value."""
     stack = list((node.meta.get("nn_module_stack") or {}).values())
-    path = readable(str(stack[-1][0])) if stack else ""
+    path = str(stack[-1][0]) if stack else ""
+    path = readable(re.sub(r"^L\['fn'\]\.?", "", path))
     path = re.sub(r"^L\['\w+'\]\.?|^\w*self\.?", "", path)
     location = source_location(node)
     words = [f"output {path}" if path else f"output {node.name}"]

@@ -47,10 +47,9 @@ def settle_numbers(
         for event in events
         if isinstance(event, ReadEvent)
         and (
-            type(event.number) is bool
-            or id(event.number) in floats
+            id(event.number) in floats
             or (type(event.number) is int and event.number in integers)
-            or not only_tells(_place_of_taking(event, makers).location)
+            or (event.listed is None and _decides_alone(event, makers))
         )
     }
     settled, left, seen = [], [], set()
@@ -61,11 +60,18 @@ def settle_numbers(
             seen.add(id(event.tensor))
             place = _place_of_reading(event, makers)
             decides = id(event.tensor) in deciding
-            if not decides:
+            if not decides and event.listed is None:
                 left.append(PythonBetween(place.location, place.line, *_UNCHECKED))
             event = dataclasses.replace(event, place=place, decides=decides)
         settled.append(event)
     return settled, left
+
+
+def _decides_alone(event: ReadEvent, makers: Mapping[int, fx.Node]) -> bool:
+    """Whether Python may go another way for another number."""
+    if type(event.number) is bool:
+        return True
+    return not only_tells(_place_of_taking(event, makers).location)
 
 
 def _arguments(events: Iterable[Event]) -> list[float]:

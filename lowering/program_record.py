@@ -21,11 +21,13 @@ import torch
 from torch import fx
 from torch._dynamo import config
 from torch._dynamo.eval_frame import skip_code
+from torch._dynamo.exc import TorchRuntimeError
 from torch.overrides import TorchFunctionMode, _pop_mode, _push_mode
 from torch.utils import _pytree as pytree
 
+from mlir_npu.errors import CaptureError
 from mlir_npu.graph_breaks import GraphBreak, record_graph_breaks
-from mlir_npu.lowering.capture import STATIC
+from mlir_npu.lowering.capture import STATIC, failure
 from mlir_npu.lowering.program_events import (
     CallEvent,
     Event,
@@ -36,8 +38,9 @@ from mlir_npu.lowering.program_events import (
     place_of,
 )
 from mlir_npu.lowering.program_numbers import settle_numbers
+from mlir_npu.lowering.source_location import TORCH
 
-_TORCH = os.path.dirname(torch.__file__) + os.sep
+_OF_DYNAMO = "\n\nfrom user code:"  # behind errors of any kind that are raised while it traces
 _OURS = os.path.dirname(__file__) + os.sep
 # read one element
 _NUMBERS = {"item", "__bool__", "__int__", "__float__", "__index__", "is_nonzero"}
@@ -50,6 +53,14 @@ _METADATA = {
 }
 
 
+_MOST_NUMBERS = 64  # of a list, that are followed
+_TOLD = (
+    "Tensor.tolist takes values to Python",
+    "numbers of it that come back to PyTorch as they are must be the same in every call; what else "
+    "is done with them is not repeated",
+)
+
+
 @dataclass
 class Recording:
     events: list[Event] = field(default_factory=list)
@@ -59,7 +70,7 @@ class Recording:
 
 
 def record_run(model: Callable, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Recording:
-    """Call the model. Raises what the call raises."""
+    """Call the model. Raises CaptureError for a call that PyTorch refuses, and what it raises."""
     recorder = _Recorder()
     context = torch._dynamo.optimize(
         recorder.backend,
@@ -72,7 +83,14 @@ def record_run(model: Callable, arguments: Sequence[Any], keywords: Mapping[str,
         {**STATIC, "capture_scalar_outputs": True, "accumulated_recompile_limit": 1 << 20}
     )
     with static, record_graph_breaks() as breaks, recorder:
-        result = context(model)(*arguments, **keywords)
+        try:
+            result = context(model)(*arguments, **keywords)
+        except TorchRuntimeError as error:
+            raise failure(error) from None
+        except Exception as error:
+            if _OF_DYNAMO not in str(error):
+                raise  # the model's own
+            raise CaptureError(f"Dynamo fails: {str(error).partition(_OF_DYNAMO)[0]}") from error
     return recorder.finish(result, tuple(breaks))
 
 
@@ -119,6 +137,9 @@ class _Recorder(TorchFunctionMode):
             self.found.events.append(event)
         elif name in _NUMBERS and isinstance(result, (bool, int, float)):
             self.found.events.append(ReadEvent(arguments[0], result, place))
+        elif name == "tolist" and arguments[0].numel() <= _MOST_NUMBERS:
+            self.found.events += _reads_of_list(arguments[0], result, place)
+            self.found.left.append(PythonBetween(place.location, place.line, *_TOLD))
         elif name not in _METADATA:
             self.found.left.append(
                 PythonBetween(
@@ -169,6 +190,16 @@ class _Recorder(TorchFunctionMode):
         return found
 
 
+def _reads_of_list(tensor: torch.Tensor, result: Any, place: Place) -> list[ReadEvent]:
+    """Of every number in it, for those that come back."""
+    with torch._C.DisableTorchFunction():
+        elements = tensor.detach().reshape(-1)
+        if elements.untyped_storage()._cdata != tensor.untyped_storage()._cdata:
+            return []
+        numbers = pytree.tree_leaves(result)
+        return [ReadEvent(elements[i], n, place, listed=tensor) for i, n in enumerate(numbers)]
+
+
 def _numbers_as_tensors(
     graph_module: fx.GraphModule, outputs: Sequence[Any]
 ) -> tuple[tuple, list[ReadEvent]]:
@@ -187,7 +218,7 @@ def _place() -> tuple[Place, tuple]:
     frame = sys._getframe(2)
     while frame is not None:
         file = frame.f_code.co_filename
-        if not file.startswith((_TORCH, _OURS, "<")) or file.startswith("<stdin"):
+        if not file.startswith((TORCH, _OURS, "<")) or file.startswith("<stdin"):
             line = linecache.getline(file, frame.f_lineno).strip()
             return Place(f"{file}:{frame.f_lineno}", line), frame.f_code.co_consts
         frame = frame.f_back

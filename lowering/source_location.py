@@ -9,11 +9,11 @@ import torch
 from torch import fx
 
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
-_TORCH = os.path.dirname(torch.__file__) + os.sep
+TORCH = os.path.dirname(torch.__file__) + os.sep
 
 
 def source_location(node: fx.Node) -> str | None:
     """ "file:line" of the innermost frame outside torch, or None if the node has no stack trace."""
     frames = _FRAME.findall(node.meta.get("stack_trace") or "")
-    own = [frame for frame in frames if not frame[0].startswith(_TORCH)]
+    own = [frame for frame in frames if not frame[0].startswith(TORCH)]
     return f"{own[-1][0]}:{own[-1][1]}" if own else None

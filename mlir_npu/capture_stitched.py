@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import inspect
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from mlir_npu.capture_checks import modules_of
 from mlir_npu.errors import CaptureError, HostLoweringError
 from mlir_npu.lowering.capture_inputs import Inputs, describe_inputs
 from mlir_npu.lowering.capture_result import plan_result
@@ -28,6 +28,10 @@ from mlir_npu.program_state import ModelState
 from mlir_npu.stitched import Stitched, StitchedProgram
 
 logger = logging.getLogger("mlir_npu.capture")
+_NOTHING_TO_TRAIN = (
+    "train=True, but no result depends on a parameter or input that requires a gradient: call "
+    "requires_grad_() on one, or capture without train"
+)
 _DYNAMO_MARK = "_is_torch_compile"
 
 
@@ -43,7 +47,7 @@ def capture_stitched(
     raises."""
     described, _ = describe_inputs(model, tuple(inputs), keywords)
     leaves = _copies(pytree.tree_leaves((tuple(inputs), dict(keywords))), train)
-    modules = _modules_of(model)
+    modules = modules_of(model)
     state = {
         f"{prefix}{name}": tensor
         for prefix, module in modules.items()
@@ -58,6 +62,9 @@ def capture_stitched(
     with keeping_code():
         built = build_program(recording, known, options, train=train)
     stitched = _stitch(built, described, recording, leaves, changed, options)
+    results = pytree.tree_leaves(recording.result)
+    if train and not any(getattr(leaf, "requires_grad", False) for leaf in results):
+        raise CaptureError(_NOTHING_TO_TRAIN, compiles=False)
     parameters = built.plan.parameters
     return StitchedProgram(
         stitched,
@@ -141,29 +148,20 @@ def _python_between(recording: Recording, changed: Sequence[str]) -> tuple[Pytho
 
 def _copies(leaves: Sequence[Any], train: bool) -> list[Any]:
     """Of the tensors: distinct ones, which the model may write to."""
-    found = []
-    for leaf in leaves:
-        if isinstance(leaf, torch.Tensor):
-            shape, strides = leaf.shape, leaf.stride()
-            copy = torch.empty_strided(shape, strides, dtype=leaf.dtype, device=leaf.device)
-            with torch.no_grad():
-                copy.copy_(leaf)
-            leaf = copy.requires_grad_(leaf.requires_grad and train)
-        found.append(leaf)
-    return found
+    return [_copy(leaf, train) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
 
 
-def _modules_of(model: Callable) -> dict[str, torch.nn.Module]:
-    """Modules that the model is or names, by the prefix of their tensors' names."""
-    if isinstance(model, torch.nn.Module):
-        return {"": model}
-    function = inspect.unwrap(getattr(model, "__func__", model))
-    found: dict[str, Any] = {}
-    if inspect.isfunction(function):
-        variables = inspect.getclosurevars(function)
-        found = {**variables.globals, **variables.nonlocals}
-    found["self"] = getattr(model, "__self__", None)
-    return {f"{n}.": m for n, m in found.items() if isinstance(m, torch.nn.Module)}
+def _copy(tensor: torch.Tensor, train: bool) -> torch.Tensor:
+    """With its memory, in which elements may share a place."""
+    shape, strides = tensor.shape, tensor.stride()
+    with torch.no_grad():
+        if not tensor.numel():
+            copy = torch.empty_strided(shape, strides, dtype=tensor.dtype, device="cpu")
+        else:
+            reach = sum((size - 1) * stride for size, stride in zip(shape, strides)) + 1
+            memory = tensor.detach().as_strided((reach,), (1,), tensor.storage_offset())
+            copy = memory.clone().as_strided(shape, strides)
+    return copy.requires_grad_(tensor.requires_grad and train)
 
 
 def _tensors() -> dict[int, torch.Tensor]:

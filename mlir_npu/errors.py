@@ -39,16 +39,22 @@ class StrictError(RuntimeError):
 class CaptureError(RuntimeError):
     """A model cannot be captured as a program.
 
-    reason: why; location: "file:line" of the user's program, if known; line: its text.
+    reason: why; location: "file:line" of the user's program, if known; line: its text; compiles:
+    whether torch.compile runs such models, which the message says.
     """
 
-    def __init__(self, reason: str, location: str | None = None, line: str | None = None) -> None:
+    def __init__(
+        self,
+        reason: str,
+        location: str | None = None,
+        line: str | None = None,
+        *,
+        compiles: bool = True,
+    ) -> None:
         self.reason, self.location, self.line = reason, location, line
         where = f" at {location}\n    {line}\n" if location else ": "
-        super().__init__(
-            f"cannot capture the model{where}{reason}\n"
-            'torch.compile(model, backend="mlir_npu") runs such models too.'
-        )
+        advice = '\ntorch.compile(model, backend="mlir_npu") runs such models too.'
+        super().__init__(f"cannot capture the model{where}{reason}{advice if compiles else ''}")
 
 
 class ExportError(RuntimeError):

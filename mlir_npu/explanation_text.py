@@ -13,6 +13,7 @@ from mlir_npu.explanation import Explanation
 from mlir_npu.graph_breaks import GraphBreak
 from mlir_npu.lowering.plan import Rejection
 from mlir_npu.lowering.report import GraphReport, PartReport, list_ops
+from mlir_npu.words import count
 
 WIDTH = 120
 
@@ -42,10 +43,10 @@ def render(explanation: Explanation) -> str:
 
 
 def _summary(explanation: Explanation) -> str:
-    graphs = _count(len(explanation.graphs), "graph")
-    breaks = _count(len(explanation.breaks), "graph break")
-    regions = _count(explanation.regions, "NPU region")
-    nodes = _count(explanation.npu_nodes, "node")
+    graphs = count(len(explanation.graphs), "graph")
+    breaks = count(len(explanation.breaks), "graph break")
+    regions = count(explanation.regions, "NPU region")
+    nodes = count(explanation.npu_nodes, "node")
     share = _share(explanation.npu_macs, explanation.macs)
     integers = f", {explanation.integer_macs:,} of them int8" if explanation.integer_macs else ""
     return (
@@ -53,10 +54,6 @@ def _summary(explanation: Explanation) -> str:
         f"{nodes} on the NPU, {explanation.host_nodes} on the host\n"
         f"{explanation.macs:,} multiply-accumulates, {share} on the NPU{integers}"
     )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _share(part: int, whole: int) -> str:
@@ -93,7 +90,7 @@ def _engine(part: PartReport) -> str:
 def _values(part: PartReport) -> str:
     taken = list(part.inputs)
     if part.parameters:
-        taken.append(f"and {_count(len(part.parameters), 'parameter')}")
+        taken.append(f"and {count(len(part.parameters), 'parameter')}")
     return "\n".join([*taken, *(f"-> {output}" for output in part.outputs)])
 
 
@@ -126,12 +123,13 @@ def _cost_text(graph_break: GraphBreak) -> str:
         return "Dynamo cannot go on after this line, so the whole function runs uncompiled."
     cost = graph_break.cost
     if cost is None or not cost.regions:
-        return "no value that an NPU region makes before it reaches one behind it as it is."
+        return "no data is moved: no NPU region behind this line takes what one before it made."
     regions = _join(f"{name} ({macs:,} MACs)" for name, macs in zip(cost.regions, cost.macs))
-    return (
-        f"{cost.bytes:,} bytes leave the NPU and come back, between {regions}; without the break "
-        f"these {len(cost.regions)} regions could be {cost.regions_without}."
-    )
+    moved = f"{count(cost.bytes, 'byte')} leave the NPU and come back, between {regions}"
+    if len(cost.regions) == cost.regions_without:
+        return f"{moved}."
+    together = count(len(cost.regions), "region")
+    return f"{moved}; without the break these {together} could be {cost.regions_without}."
 
 
 def _join(texts: Iterable[str]) -> str:

@@ -1,79 +1,36 @@
-"""`mlir_npu.capture(model, *inputs)`: a model as one compiled function that is called directly."""
+"""Programs of one graph, which are called directly: see `mlir_npu.capture`."""
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from mlir_npu import logs
 from mlir_npu.capture_stitched import capture_stitched
 from mlir_npu.errors import MismatchError
-from mlir_npu.explanation import Explanation, uncompiled
-from mlir_npu.lowering.capture import GraphBreakError, WholeGraph, capture_whole, traceable
-from mlir_npu.lowering.capture_compile import Executable, compile_whole
-from mlir_npu.lowering.capture_inputs import Inputs, describe_inputs
-from mlir_npu.lowering.capture_origins import find_origins
-from mlir_npu.lowering.capture_result import ResultPlan, plan_result
+from mlir_npu.explanation import Explanation
+from mlir_npu.lowering.capture_compile import Executable
+from mlir_npu.lowering.capture_inputs import Inputs
+from mlir_npu.lowering.capture_result import ResultPlan
 from mlir_npu.lowering.capture_watch import Watch
+from mlir_npu.lowering.program_events import PythonBetween
+from mlir_npu.lowering.program_plan import ProgramPlan
+from mlir_npu.one_graph import stitched_graph
 from mlir_npu.options import Options
+from mlir_npu.program_unit import ProgramUnit
 from mlir_npu.runtime.binding import Binding
 from mlir_npu.stitched import StitchedProgram
 
 
-def capture(
-    model: Callable,
-    *inputs: Any,
-    options: Mapping[str, Any] | None = None,
-    train: bool = False,
-    **keywords: Any,
-) -> Program | StitchedProgram:
-    """Compile `model`, called with inputs such as these, as one program.
-
-    torch.compile guards everything a model reads of Python, and compiles again where it has
-    changed. A program compares what it takes with what it was captured for, and raises where they
-    differ; changes of weights and buffers take effect. The inputs give shapes, dtypes, strides, and
-    the values of numbers and text.
-
-    train: results have gradients, and inputs that require them here get them.
-
-    A model of one graph is not run, for inference. Otherwise it is called once, on copies of the
-    inputs, and what happens between its graphs is looked at: see `StitchedProgram`. Its buffers
-    stay as they are.
-
-    Raises CaptureError if what the model does cannot be repeated, OptionsError, and StrictError.
-    """
-    logs.configure_from_environment()
-    parsed = Options.parse(options)
-    model = uncompiled(model)
-    if train:
-        return capture_stitched(model, inputs, keywords, parsed, train=True)
-    described, stand_ins = describe_inputs(model, inputs, keywords)
-    arguments, named = described.unflatten(stand_ins)
-    try:
-        with torch.no_grad():
-            graph = capture_whole(traceable(model), arguments, named)
-    except GraphBreakError:
-        return capture_stitched(model, inputs, keywords, parsed, train=False)
-    if graph.results_share_memory:
-        return capture_stitched(model, inputs, keywords, parsed, train=False)
-    with torch.no_grad():
-        given = [leaf for leaf in stand_ins if isinstance(leaf, torch.Tensor)]
-        origins = find_origins((*graph.inputs, *graph.guarded), graph.scope, given)
-        executable = None
-        if graph.graph_module is not None:
-            executable = compile_whole(graph, parsed, stand_ins, origins)
-        watch = Watch.of(origins)
-        result = _plan_result(graph, executable, stand_ins, watch)
-    return Program(model, described, result, executable, watch, parsed)
-
-
 class Program:
-    """A model captured for inputs of one kind. Call it as the model was called; see `capture`.
+    """A model of one graph, captured for inputs of one kind. Call it as the model was called; see
+    `capture`.
 
     Results have no gradients. Calls from several threads are safe, unless the model changes
     buffers.
@@ -120,8 +77,43 @@ class Program:
 
     @property
     def source(self) -> str:
-        """The Python function that calls the compiled parts in order."""
-        return self.explanation.source
+        """The program as a Python module: see `StitchedProgram.source`."""
+        return self._whole.source
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """The free names of `source`: compiled parts, and constants."""
+        return self._whole.parts
+
+    @property
+    def plan(self) -> ProgramPlan:
+        """All of it as plain data."""
+        return self._whole.plan
+
+    @property
+    def forward_units(self) -> tuple[ProgramUnit, ...]:
+        """One unit, or none if the model computes nothing."""
+        return self._whole.forward_units
+
+    @property
+    def backward_units(self) -> tuple[ProgramUnit, ...]:
+        """None: results have no gradients."""
+        return ()
+
+    @property
+    def python_between(self) -> tuple[PythonBetween, ...]:
+        """None: all of the model is in the graph."""
+        return ()
+
+    @property
+    def parameters(self) -> tuple[torch.Tensor, ...]:
+        """Parameters and buffers, in the order in which `forward` of the source takes them."""
+        return self._whole.parameters
+
+    @property
+    def weights(self) -> dict[str, torch.Tensor]:
+        """Parameters and buffers by their names in the model."""
+        return self._whole.weights
 
     def save(self, folder: str | os.PathLike, *, weights: bool = True) -> None:
         """Write the program to a folder, for `mlir_npu.load`.
@@ -129,18 +121,7 @@ class Program:
         weights: store them too; else they are passed to `load`. The model is called once, on
         zeros.
         """
-        self._check_autocast()
-        leaves: dict[int, Any] = {
-            constant.index: constant.value for constant in self._inputs.constants
-        }
-        for tensor in self._inputs.tensors:
-            made = torch.empty_strided(
-                tensor.shape, tensor.strides, dtype=tensor.dtype, device="cpu"
-            )
-            leaves[tensor.index] = made.zero_()
-        inputs, keywords = self._inputs.unflatten([leaves[index] for index in sorted(leaves)])
-        program = capture_stitched(self._model, inputs, keywords, self._options, train=False)
-        program.save(folder, weights=weights)
+        self._captured_again().save(folder, weights=weights)
 
     def export(
         self,
@@ -148,29 +129,38 @@ class Program:
         *,
         name: str = "program",
         levels: Collection[str] = ("torch", "linalg", "npu", "llvm", "object"),
+        units: Collection[str] | None = None,
         host_calls: bool = False,
     ) -> Path:
         """Write the program for other languages: IR, objects, a C header, weights as they are now,
         and plan.json, whose path is returned; docs/export.md describes them.
 
         name: of the header and in front of every function; levels: of the IR that is written, and
-        "object" for all that is needed to run. Calls that become no machine code raise ExportError;
-        with host_calls they are steps of the plan instead, for its reader to compute.
+        "object" for all that is needed to run; units: names of those to write, with a plan of them
+        alone. Calls that become no machine code raise ExportError; with host_calls they are steps
+        of the plan instead, for its reader to compute.
         """
-        from mlir_npu.export.from_program import exportable
-        from mlir_npu.export.to_directory import export_to
-
-        if (
-            self._executable is not None
-            and self._executable.call is not self._executable.inner.call
-        ):
-            again = self._captured_again()  # as a plan that says what is written and what is a view
-            return again.export(directory, name=name, levels=levels, host_calls=host_calls)
-        watch = self._bound[0].renewed()
-        program = exportable(
-            self._executable, self._inputs, self._result, watch.names, watch.tensors, self._options
+        return self._whole.export(
+            directory, name=name, levels=levels, units=units, host_calls=host_calls
         )
-        return export_to(directory, program, name=name, levels=levels, host_calls=host_calls)
+
+    @functools.cached_property
+    def _whole(self) -> StitchedProgram:
+        """The same program, as one of many graphs."""
+        executable = self._executable
+        if executable is not None and executable.call is not executable.inner.call:
+            return self._captured_again()  # as a plan that says what is written and what is a view
+        watch = self._bound[0].renewed()
+        stitched = stitched_graph(
+            executable,
+            self._inputs,
+            self._result,
+            watch.names,
+            watch.tensors,
+            self._autocast,
+            self._options,
+        )
+        return StitchedProgram(stitched, _Watched(self))
 
     def _captured_again(self) -> StitchedProgram:
         leaves: list[Any] = [None] * self._inputs.tree.num_leaves
@@ -253,18 +243,14 @@ class Program:
                 )
 
 
-def _plan_result(
-    graph: WholeGraph, executable: Executable | None, leaves: Sequence[Any], watch: Watch
-) -> ResultPlan:
-    """From what the model makes of stand-ins for the results of its graph."""
-    outputs = [torch.empty(0, device="cpu") for _ in range(graph.result_count)]
+@dataclass(frozen=True)
+class _Watched:
+    """The weights of a program of one graph."""
 
-    def stand_in(*inputs: Any) -> list[Any]:
-        for output, source in (executable.returned if executable else {}).items():
-            outputs[output] = inputs[source]
-        return outputs
+    program: Program
 
-    return plan_result(graph.run_around(stand_in), outputs, leaves, watch.tensors)
+    def current(self) -> tuple[torch.Tensor, ...]:
+        return self.program._bound[0].renewed().tensors
 
 
 def _autocast() -> torch.dtype | None:

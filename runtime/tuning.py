@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from mlir_npu.words import count
+
 
 @dataclass(frozen=True)
 class Question:
@@ -77,12 +79,13 @@ class Tuning:
     def __str__(self) -> str:
         if self.reason is not None:
             return f"not tuned: {self.reason}"
-        threads = f"{self.threads} thread{'' if self.threads == 1 else 's'}"
+        threads = count(self.threads, "thread")
         rejected = sum(tuned.answer.rejected for tuned in self.kernels)
         measured = f"{self.measured} measured in {self.seconds:.1f} s, the others known"
+        choices = count(len(self.kernels), "choice")
         parts = [
-            f"{len(self.kernels)} choices tuned for {threads}, {len(self.changed)} changed",
+            f"{choices} tuned for {threads}, {len(self.changed)} changed",
             measured if self.measured else "all known from before",
-            *([f"{rejected} candidates rejected"] if rejected else []),
+            *([f"{count(rejected, 'candidate')} rejected"] if rejected else []),
         ]
         return "\n".join(["; ".join(parts), *map(str, self.changed)])

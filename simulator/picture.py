@@ -14,6 +14,7 @@ import numpy as np
 from mlir_npu.dialect.attributes import ACC, SRAM
 from mlir_npu.simulator.costs import DMA_IN, DMA_OUT, MATRIX, VECTOR
 from mlir_npu.simulator.result import KernelRun, ModuleRun
+from mlir_npu.words import count
 
 ROWS = (DMA_IN, MATRIX, VECTOR, DMA_OUT)  # in the order in which data passes through them
 COLORS = {
@@ -99,7 +100,7 @@ def _kernel_title(kernel: KernelRun, name: str) -> str:
 
 def _network_title(run: ModuleRun, name: str) -> str:
     return (
-        f"{name}, {len(run.calls)} kernels on {run.target.name}: {run.cycles:,} cycles, "
+        f"{name}, {count(len(run.calls), 'kernel')} on {run.target.name}: {run.cycles:,} cycles, "
         f"{run.share:.0%} of the roofline"
     )
 

@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from mlir_npu.benchmarks.engines.base import Call, Engine
+from mlir_npu.capturing import capture
 from mlir_npu.lowering.report import collect
-from mlir_npu.program import capture
 
 WINOGRAD = "winograd_conv2d"  # the op of kernels that use it
 

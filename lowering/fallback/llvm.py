@@ -6,7 +6,7 @@ RefusedCallsError, which names them; split_part.py then leaves those to eager.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import torch
@@ -70,25 +70,20 @@ def _compile(part: Part, options: Options) -> RegionCode:
     return build_code(imported, HOST_RECIPE, run_here, dump, use_cache=options.cache)
 
 
-def retrace_host(
-    part: Part,
-    *,
-    at_any_size: bool = False,
-    more: Mapping[torch._ops.OpOverload, Callable] | None = None,
-) -> Retraced:
-    """The part in the calls that host lowering takes; at_any_size: also those at which eager is
-    faster; more: decompositions beside those of host parts. Raises RefusedCallsError and
-    RegionImportError."""
+def retrace_host(part: Part, *, exported: bool = False) -> Retraced:
+    """The part in the calls that host lowering takes; exported: also in those that eager does
+    better. Raises RefusedCallsError and RegionImportError."""
     from mlir_npu.lowering.fallback.host_decompositions import HOST_DECOMPOSITIONS
     from mlir_npu.lowering.retrace import retrace
 
-    more = more or {}
-    nodes = [node for node in part.graph_module.graph.nodes if node.target not in more]
+    kept = {torch.ops.aten.index_select.default} if exported else set()
+    nodes = [node for node in part.graph_module.graph.nodes if node.target not in kept]
     if refused := _reasons((node.name, _respelling(node)) for node in nodes):
         raise RefusedCallsError(refused)
-    retraced = retrace(part.graph_module, HOST_DECOMPOSITIONS | more)
+    table = {call: how for call, how in HOST_DECOMPOSITIONS.items() if call not in kept}
+    retraced = retrace(part.graph_module, table)
     reasons = (
-        (_original(node), explain_refusal(node, at_any_size=at_any_size))
+        (_original(node), explain_refusal(node, exported=exported))
         for node in retraced.graph_module.graph.nodes
     )
     if refused := _reasons(reasons):

@@ -99,12 +99,14 @@ MAX_FUNCTION = 1024
 MAX_CAT = 16384
 
 
-def explain_refusal(node: fx.Node, *, at_any_size: bool = False) -> str | None:
-    """Why host lowering does not take a node of a re-traced graph; None if it does. at_any_size:
-    that eager is faster is no reason."""
+def explain_refusal(node: fx.Node, *, exported: bool = False) -> str | None:
+    """Why host lowering does not take a node of a re-traced graph; None if it does. exported: that
+    eager is faster is no reason, and rows may be read at positions, which were made valid."""
     if node.op in ("placeholder", "output", "get_attr"):
         return None
     where = f" at {location}" if (location := source_location(node)) else ""
+    if exported and node.target is aten.index_select.default and _reads(node) <= MOVED:
+        return None
     types = ALLOWED.get(node.target)
     if types is None:
         return f"{node.target}{where} is not in the list of verified operators"
@@ -115,7 +117,7 @@ def explain_refusal(node: fx.Node, *, at_any_size: bool = False) -> str | None:
     if len(dtypes - BOOL) > 1:
         return f"{node.target}{where} mixes {_names(dtypes)}"
     reason = _explain_details(node, operands, where)
-    return reason if reason or at_any_size else _explain_size(node, operands, where)
+    return reason if reason or exported else _explain_size(node, operands, where)
 
 
 def _explain_details(node: fx.Node, operands: list[torch.Tensor], where: str) -> str | None:
@@ -146,6 +148,10 @@ def _explain_size(node: fx.Node, operands: list[torch.Tensor], where: str) -> st
     if node.target is aten.cat.default and count > MAX_CAT:
         return f"{node.target}{where} has {count} elements to move, eager is faster above {MAX_CAT}"
     return None
+
+
+def _reads(node: fx.Node) -> set[torch.dtype]:
+    return {operand.meta["val"].dtype for operand in node.all_input_nodes}
 
 
 def _names(dtypes: set[torch.dtype]) -> str:

@@ -47,7 +47,7 @@ def test_parts_on_the_host_are_counted(capsys: pytest.CaptureFixture[str]) -> No
     waves = ["test_npu_sim_models:waves", "--input", "1x8x16x16"]
     assert npu_sim.main(waves) == 0
     printed = capsys.readouterr().out
-    assert "not simulated: 1 nodes of the model that run on the host" in printed
+    assert "not simulated: 1 node of the model on the host" in printed
     assert "1.conv2d" in printed  # kernels carry the number of their region
 
 

@@ -1,6 +1,7 @@
 """program.save(folder) and mlir_npu.load(folder), in a process that knows nothing of the model."""
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -151,6 +152,56 @@ def test_weights_that_are_passed(tmp_path):
 def test_a_program_of_another_machine_is_refused(tmp_path, monkeypatch):
     program = mlir_npu.capture(Plain(), torch.randn(1, 3, 12, 12), train=True)
     program.save(tmp_path)
-    monkeypatch.setattr("mlir_npu.program_files.cpu_flags", lambda: frozenset({"sse2"}))
+    monkeypatch.setattr("mlir_npu.program_manifest.cpu_flags", lambda: frozenset({"sse2"}))
     with pytest.raises(MismatchError, match="saved on a CPU with"):
         mlir_npu.load(tmp_path)
+
+
+def _cut(path):
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+DAMAGES = [
+    (lambda p: (p / "program.json").unlink(), "holds no saved program, there is no program.json"),
+    (lambda p: _cut(p / "program.json"), "program.json does not describe a saved program"),
+    (lambda p: (p / "program.json").write_text("[]"), "program.json does not describe"),
+    (lambda p: _cut(p / "program.bin"), "program.bin is not as it was saved: copy the folder"),
+    (lambda p: (p / "program.bin").unlink(), "not complete, program.bin is not there"),
+    (lambda p: next((p / "parts").iterdir()).write_text("x"), "parts/.* is not as it was saved"),
+    (lambda p: _cut(p / "weights.pt"), "weights.pt cannot be read"),
+    (lambda p: (p / "weights.pt").unlink(), "weights.pt cannot be read .*No such file"),
+    (lambda p: torch.save({"conv.weight": 1}, p / "weights.pt"), "holds other tensors than"),
+    (lambda p: _edit(p, '"version": 1', '"version": 7'), "has version 7 of the format"),
+    (lambda p: _edit(p, '"torch": "', '"torch": "9'), "saved by mlir_npu .*, torch 9.*, and this"),
+]
+
+
+def _edit(path, old, new):
+    file = path / "program.json"
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new))
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    path = tmp_path_factory.mktemp("saved")
+    mlir_npu.capture(Plain(), torch.randn(1, 3, 12, 12)).save(path)
+    return path
+
+
+@pytest.mark.parametrize(("damage", "message"), DAMAGES)
+def test_what_is_damaged_or_from_elsewhere_is_refused_with_the_reason(
+    saved, tmp_path, damage, message
+):
+    path = shutil.copytree(saved, tmp_path / "program")
+    damage(path)
+    with pytest.raises(MismatchError, match=message):
+        mlir_npu.load(path)
+
+
+def test_folders_that_hold_something_else(tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is no folder .*nothing"):
+        mlir_npu.load(tmp_path / "nothing")
+    mlir_npu.capture(nn.Conv2d(3, 8, 3), torch.randn(1, 3, 9, 9)).export(tmp_path / "exported")
+    with pytest.raises(MismatchError, match="it holds an exported one"):
+        mlir_npu.load(tmp_path / "exported")

@@ -3,7 +3,7 @@
  *   runner PROGRAM LIBRARY DATA [THREADS]
  *
  * PROGRAM: the exported directory; LIBRARY: a shared library of its objects and the runtime; DATA:
- * a directory with <value>.bin for every input and tangent, which receives <value>.bin for every
+ * a directory with <value>.bin for every input, random value and tangent, which receives <value>.bin for every
  * output, gradient and buffer. These files are packed and row-major. Without tangents there is no backward.
  *
  * Memory that the plan declares dead is filled with rubbish, so a plan that frees too early fails.
@@ -155,7 +155,7 @@ static void make_values(const char *program) {
     v->data = allocate(v->bytes);
     if (json_get(v->source, "offset"))
       memcpy(v->data, weights + json_integer(v->source, "offset"), (size_t)v->bytes);
-    if (json_is(v->source, "kind", "input")) read_value(v);
+    if (json_is(v->source, "kind", "input") || json_is(v->source, "kind", "random")) read_value(v);
   }
   free(weights);
 }
