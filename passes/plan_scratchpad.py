@@ -18,7 +18,6 @@ After:
       %s = memref.memory_space_cast %scratch : memref<256xi8> to memref<256xi8, #npu.space<"sram">>
       %a = memref.view %s[%c0][] : ... to memref<64xf32, #npu.space<"sram">> ... }
 """
-
 from dataclasses import dataclass
 from math import prod
 
@@ -201,3 +200,5 @@ def _allocate_scratch(block: ir.Block, size: int, location: ir.Location) -> ir.V
         )
     allocation.operation.attributes["npu.role"] = ir.StringAttr.get(SCRATCH)
     return allocation.result
+
+

@@ -1,5 +1,4 @@
 """Small readers of IR: functions, kernels, nested operations, uses, attributes."""
-
 from mlir_npu.dialect.bindings import ir
 
 KERNEL = "npu.kernel"
