@@ -8,10 +8,10 @@ of the multiply-adds, fitted to measured layers (see the test).
 
 from __future__ import annotations
 
-# Weights from this size on are not copied. Putting them in order takes as long as multiplying them
-# with some positions of the image, which is little from the first number of positions on; up to the
-# second one tile has all.
-LARGE_WEIGHTS = 1 << 20  # bytes
+# Weights from this size on are not copied, or from a larger one for few positions of the image:
+# putting them in order takes as long as multiplying them with some positions, which is little from
+# the first number of positions on; up to the second one tile has all.
+LARGE_WEIGHTS, LARGE_PRODUCT = 1 << 20, 1 << 27  # bytes; bytes times positions
 POSITIONS_OF_ONE_TILE = range(48, 257)
 ORDERING_POSITIONS = 10
 # Transposes of image and result, per channel of the other one.
@@ -28,7 +28,8 @@ F32_BYTES = 4
 
 def orders_weights_in_calls(weight_bytes: int, positions: int) -> bool:
     """Whether a kernel with channels last puts its weights in order whenever it is called."""
-    return weight_bytes >= LARGE_WEIGHTS and positions in POSITIONS_OF_ONE_TILE
+    is_large = weight_bytes >= max(LARGE_WEIGHTS, LARGE_PRODUCT // positions)
+    return is_large and positions in POSITIONS_OF_ONE_TILE
 
 
 def gains_channels_first(

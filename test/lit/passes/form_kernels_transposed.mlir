@@ -120,20 +120,20 @@ func.func @both_orders(%x: tensor<1x4x4x8xf32>) -> (tensor<1x4x4x8xf32>, tensor<
 // CACHE: call @matmul_0(%arg1, %arg0)
 // CACHE: func.func private @matmul_0
 // CACHE: linalg.transpose {{.*}} permutation = [0, 2, 1]
-func.func @large_weights(%x: tensor<49x512xf32>, %w: tensor<32x16x512xf32>) -> tensor<49x32x16xf32> {
+func.func @large_weights(%x: tensor<196x512xf32>, %w: tensor<32x16x512xf32>) -> tensor<196x32x16xf32> {
   %zero = arith.constant 0.0 : f32
   %we = tensor.empty() : tensor<32x512x16xf32>
   %wt = linalg.transpose ins(%w : tensor<32x16x512xf32>) outs(%we : tensor<32x512x16xf32>) permutation = [0, 2, 1]
-  %e = tensor.empty() : tensor<49x32x16xf32>
-  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<49x32x16xf32>) -> tensor<49x32x16xf32>
+  %e = tensor.empty() : tensor<196x32x16xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<196x32x16xf32>) -> tensor<196x32x16xf32>
   %c = linalg.generic {indexing_maps = [#image, #weights, #acc], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
-      ins(%x, %wt : tensor<49x512xf32>, tensor<32x512x16xf32>) outs(%f : tensor<49x32x16xf32>) attrs = {npu.op = "matmul"} {
+      ins(%x, %wt : tensor<196x512xf32>, tensor<32x512x16xf32>) outs(%f : tensor<196x32x16xf32>) attrs = {npu.op = "matmul"} {
   ^bb0(%a: f32, %b: f32, %o: f32):
     %m = arith.mulf %a, %b : f32
     %s0 = arith.addf %o, %m : f32
     linalg.yield %s0 : f32
-  } -> tensor<49x32x16xf32>
-  return %c : tensor<49x32x16xf32>
+  } -> tensor<196x32x16xf32>
+  return %c : tensor<196x32x16xf32>
 }
 
 // -----
@@ -177,20 +177,20 @@ func.func @few_positions(%x: tensor<8x512xf32>, %w: tensor<32x16x512xf32>) -> te
 // CACHE: func.func private @matmul_0
 // CACHE-NOT: linalg.transpose
 // CACHE: return
-func.func @computed_weights(%x: tensor<49x512xf32>, %w: tensor<32x16x512xf32>) -> tensor<49x32x16xf32> {
+func.func @computed_weights(%x: tensor<196x512xf32>, %w: tensor<32x16x512xf32>) -> tensor<196x32x16xf32> {
   %zero = arith.constant 0.0 : f32
   %we = tensor.empty() : tensor<32x512x16xf32>
   %id = tensor.empty() : tensor<32x16x512xf32>
   %s = linalg.exp ins(%w : tensor<32x16x512xf32>) outs(%id : tensor<32x16x512xf32>) -> tensor<32x16x512xf32>
   %wt = linalg.transpose ins(%s : tensor<32x16x512xf32>) outs(%we : tensor<32x512x16xf32>) permutation = [0, 2, 1]
-  %e = tensor.empty() : tensor<49x32x16xf32>
-  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<49x32x16xf32>) -> tensor<49x32x16xf32>
+  %e = tensor.empty() : tensor<196x32x16xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<196x32x16xf32>) -> tensor<196x32x16xf32>
   %c = linalg.generic {indexing_maps = [#image, #weights, #acc], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
-      ins(%x, %wt : tensor<49x512xf32>, tensor<32x512x16xf32>) outs(%f : tensor<49x32x16xf32>) attrs = {npu.op = "matmul"} {
+      ins(%x, %wt : tensor<196x512xf32>, tensor<32x512x16xf32>) outs(%f : tensor<196x32x16xf32>) attrs = {npu.op = "matmul"} {
   ^bb0(%a: f32, %b: f32, %o: f32):
     %m = arith.mulf %a, %b : f32
     %s0 = arith.addf %o, %m : f32
     linalg.yield %s0 : f32
-  } -> tensor<49x32x16xf32>
-  return %c : tensor<49x32x16xf32>
+  } -> tensor<196x32x16xf32>
+  return %c : tensor<196x32x16xf32>
 }
