@@ -17,6 +17,9 @@ def conv() -> nn.Conv2d:
     return nn.Conv2d(3, 4, 3)
 
 
+CONV = conv()
+
+
 class Sub(torch.Tensor):
     pass
 
@@ -76,7 +79,7 @@ def test_keywords_are_the_models():
 
 
 @pytest.mark.parametrize(
-    "model", [conv().requires_grad_(False), lambda x: x + 1, lambda x: conv()(x).argmax(1)]
+    "model", [conv().requires_grad_(False), lambda x: x + 1, lambda x: CONV(x).argmax(1)]
 )
 def test_training_of_nothing(model):
     with pytest.raises(CaptureError, match="no result depends on a parameter or input") as error:
