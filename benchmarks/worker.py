@@ -41,8 +41,9 @@ def build(case: Case) -> nn.Module:
 
 
 def input_of(case: Case, model: nn.Module) -> torch.Tensor:
-    x = models.random_input(case.shape)
-    return x.to(model.dtype) if isinstance(model, chains.Chain) else x
+    if isinstance(model, chains.Chain):
+        return chains.input_of(model, case.shape)
+    return models.random_input(case.shape)
 
 
 def checked(

@@ -45,9 +45,7 @@ def smooth_l1_loss(x: Tensor, target: Tensor, reduction: int = MEAN, beta: float
 def smooth_l1_loss_backward(
     grad: Tensor, x: Tensor, target: Tensor, reduction: int, beta: float
 ) -> Tensor:
-    share, distance = _share(grad, x, reduction), x - target
-    near = distance * share / beta if beta else distance * 0
-    return _beyond(distance, beta, share, near)
+    return _bounded(x - target, beta) / beta * _share(grad, x, reduction)
 
 
 @decomposes(aten.huber_loss.default)
@@ -62,14 +60,11 @@ def huber_loss(x: Tensor, target: Tensor, reduction: int = MEAN, delta: float = 
 def huber_loss_backward(
     grad: Tensor, x: Tensor, target: Tensor, reduction: int, delta: float
 ) -> Tensor:
-    share, distance = _share(grad, x, reduction), x - target
-    return _beyond(distance, delta, share * delta, distance * share)
+    return _bounded(x - target, delta) * _share(grad, x, reduction)
 
 
-def _beyond(distance: Tensor, limit: float, slope: Tensor, near: Tensor) -> Tensor:
-    """The slope, with the sign of the distance, from the limit on."""
-    below = select(distance <= constant(-limit, distance), -slope, near)
-    return select(distance >= constant(limit, distance), slope, below)
+def _bounded(distance: Tensor, limit: float) -> Tensor:
+    return aten.clamp.default(distance, -limit, limit)
 
 
 @decomposes(aten.binary_cross_entropy_backward.default)

@@ -140,6 +140,7 @@ HOST_STAGES = (
             "linalg-fold-unit-extent-dims",
             "linalg-fuse-elementwise-ops",
             *CLEANUP,
+            "hoist-broadcasts",
             "split-reductions",
             "form-loop-groups",
             "eliminate-empty-tensors",

@@ -18,7 +18,7 @@ from __future__ import annotations
 from math import prod
 
 from mlir_npu.dialect.bindings import arith, ir, tensor
-from mlir_npu.passes.microkernels.horizontal import combiner_of, identity_of
+from mlir_npu.passes.microkernels.combiners import combiner_of, identity_of
 from mlir_npu.passes.registry import NoOptions, register_pass
 from mlir_npu.passes.rewriting.functions import region_blocks
 from mlir_npu.passes.rewriting.generics import Generic, body_of, build_generic, read_generic

@@ -246,14 +246,20 @@ class CompiledRegion:
 
 
 # Compiled code has one type of integers of a width; what they stand for is in its operations.
+# Booleans are bytes, which host parts say later than regions.
 _SIGNLESS = {torch.uint8: torch.int8, torch.bool: torch.int8}
+
+
+def _signless(dtype: torch.dtype) -> torch.dtype:
+    return _SIGNLESS.get(dtype, dtype)
 
 
 def _check_shapes(
     function: FunctionSignature, slots: Sequence[int], specs: Sequence[TensorSpec]
 ) -> None:
-    found = [(function.arguments[slot].shape, function.arguments[slot].dtype) for slot in slots]
-    wanted = [(spec.physical_shape, _SIGNLESS.get(spec.dtype, spec.dtype)) for spec in specs]
+    arguments = [function.arguments[slot] for slot in slots]
+    found = [(argument.shape, _signless(argument.dtype)) for argument in arguments]
+    wanted = [(spec.physical_shape, _signless(spec.dtype)) for spec in specs]
     if found != wanted:
         raise SignatureError(
             f"@{function.name} has {found} where the region's interface has {wanted}"

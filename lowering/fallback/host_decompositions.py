@@ -277,17 +277,19 @@ HOST_DECOMPOSITIONS: dict[torch._ops.OpOverload, Callable] = _OTHERS | {
 
 
 def explain_respelling(node: fx.Node) -> str | None:
-    """What the NPU's rule has against a call that is respelled as for the NPU, whatever its element
-    type: such respellings are right only where the rule allows the call."""
+    """What the NPU's rule has against a call that is respelled as for the NPU: such respellings, of
+    calls of floats, are right only where the rule allows the call."""
     shared = _AS_ON_NPU.get(node.target)
     rule = find_rule(node)
     own = _OTHERS.get(node.target) or _ARITHMETIC.get(node.target)
     if rule is None or shared is None or own is not shared:
         return None
-    return rule(node) if all(map(_has_static_elements, node.all_input_nodes)) else None
+    return rule(node) if all(map(_has_static_floats, node.all_input_nodes)) else None
 
 
-def _has_static_elements(node: fx.Node) -> bool:
-    """What rules take for granted: dimensions, of known sizes that are not 0."""
-    shape = getattr(node.meta.get("val"), "shape", ())
-    return len(shape) > 0 and all(isinstance(size, int) and size for size in shape)
+def _has_static_floats(node: fx.Node) -> bool:
+    """What rules take for granted: floats, and dimensions of known sizes that are not 0."""
+    value = node.meta.get("val")
+    if not isinstance(value, Tensor) or not value.is_floating_point():
+        return False
+    return value.dim() > 0 and all(isinstance(size, int) and size for size in value.shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import fx
 
-from mlir_npu.lowering.support.rules import arguments, rule
+from mlir_npu.lowering.support.rules import arguments, rule, shape
 
 
 @rule(
@@ -21,6 +21,14 @@ def compare(node: fx.Node) -> str | None:
 @rule("aten.where.self", "aten.masked_fill.Scalar")
 def choose(node: fx.Node) -> str | None:
     """where and masked_fill with a number."""
+    return _number_problem(node)
+
+
+def _number_problem(node: fx.Node) -> str | None:
+    """A kernel that chooses between elements and a number that another one has computed crashes."""
+    for operand in node.all_input_nodes if shape(node) else ():
+        if operand.op != "get_attr" and not shape(operand):
+            return f"operand {operand.name} has no dimensions"
     return None
 
 
@@ -33,7 +41,7 @@ def choose(node: fx.Node) -> str | None:
 )
 def extreme_of_two(node: fx.Node) -> str | None:
     """maximum, minimum and clamp of tensors; NaN wins, as in eager."""
-    return None
+    return _number_problem(node)
 
 
 @rule("aten.sign.default", "aten.sgn.default")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import fx
 
-from mlir_npu.lowering.support.rules import rule
+from mlir_npu.lowering.support.rules import arguments, rule
 
 
 @rule(
@@ -27,7 +27,7 @@ def loss(node: fx.Node) -> str | None:
 )
 def loss_backward(node: fx.Node) -> str | None:
     """Gradients of mse_loss, smooth_l1_loss, huber_loss and binary_cross_entropy."""
-    return None
+    return "beta=0 leaves no bend" if arguments(node).get("beta") == 0 else None
 
 
 @rule("aten.xlogy.Tensor")

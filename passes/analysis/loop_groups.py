@@ -13,7 +13,7 @@ A computation joins the groups it reads from, or shares inputs with, if
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -93,7 +93,7 @@ def find_groups(
         current = LoopGroup({position: outer}, tuple(computation.extents[i] for i in outer))
         for candidate in _candidates(position, computations, group_of):
             joined = _joined(current, candidate, computations)
-            if joined is not None and not _has_cycle(joined, before):
+            if joined is not None and not _has_cycle(joined, before, group_of):
                 current = joined
         group_of.update(dict.fromkeys(current.members, current))
     unique = {id(group): group for group in group_of.values()}
@@ -213,8 +213,21 @@ def _pays(
     return few and bool(passed) and group.iterations == other.iterations
 
 
-def _has_cycle(group: LoopGroup, before: Sequence[frozenset[int]]) -> bool:
-    """Whether something outside needs a member and is needed by another one."""
-    members = set(group.members)
-    needed = frozenset().union(*(before[m] for m in members)) - members
-    return any(before[outside] & members for outside in needed)
+def _has_cycle(
+    group: LoopGroup, before: Sequence[frozenset[int]], group_of: Mapping[int, LoopGroup]
+) -> bool:
+    """Whether something outside needs a member and is needed by another one. Another group needs
+    what any of its members needs."""
+    members, seen = set(group.members), set()
+    pending = [other for m in members for other in before[m] if other not in members]
+    while pending:
+        outside = pending.pop()
+        if outside in seen:
+            continue
+        together = group_of[outside].members if outside in group_of else [outside]
+        seen.update(together)
+        needed = frozenset().union(*(before[other] for other in together))
+        if needed & members:
+            return True
+        pending.extend(needed - seen)
+    return False

@@ -6,9 +6,10 @@
         value = combiner(start, join(partial)), for each pixel
         finish(value)
 
-Pixels that share an input, as in a product with a vector, are reduced some at a time: what they
-share is loaded once, and memory gives several streams faster than one. Only regions that end in
-`combiner(f(inputs), out)` may be reordered so.
+Some pixels are reduced together: neighbours that share an input, as in a product with a vector,
+load it once; and memory gives several streams faster than one if they are far apart. What fills no
+vector is done with the last one, of which only the lanes count that are new. Only regions that end
+in `combiner(f(inputs), out)` may be reordered so.
 """
 
 from __future__ import annotations
@@ -16,16 +17,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mlir_npu.dialect.bindings import ir, vector
+from mlir_npu.dialect.bindings import arith, ir, vector
 from mlir_npu.passes.analysis.loop_nest import Dim, unit_dim
-from mlir_npu.passes.analysis.register_tile import (
-    LINE_BYTES,
-    VectorUnit,
-    split,
-    vector_pieces,
-)
+from mlir_npu.passes.analysis.register_tile import LINE_BYTES, Span, VectorUnit, vector_pieces
 from mlir_npu.passes.microkernels.buffers import Operand
-from mlir_npu.passes.microkernels.emit import Offset, loop
+from mlir_npu.passes.microkernels.combiners import identity_of
+from mlir_npu.passes.microkernels.emit import Offset, constant, loop
 from mlir_npu.passes.microkernels.lanewise import TILE_VECTORS, Cells, Combine
 from mlir_npu.passes.microkernels.nest import (
     Cursor,
@@ -39,32 +36,13 @@ from mlir_npu.passes.microkernels.nest import (
 )
 from mlir_npu.passes.microkernels.region import splat_constant, vector_type
 
-# Rows that are reduced together: four streams from memory had a third more bandwidth than one.
-ROWS = 4
+# Streams that are read together: four had a fifth to a third more bandwidth from memory than one,
+# eight no more than one.
+STREAMS = 4
+# Independent sums that keep the arithmetic busy, and those of one row: more are more accurate.
+LATENCY, ROW_VECTORS = 8, 4
 # A matrix of this many bytes comes from memory: rows this many groups ahead are asked for early.
 STREAMED_BYTES, GROUPS_AHEAD = 1 << 18, 2
-# Independent sums that keep the arithmetic busy.
-LATENCY = 8
-# What a partial result starts from; for integers a function of their bits.
-INTEGER_IDENTITIES = {
-    "arith.addi": lambda bits: 0,
-    "arith.muli": lambda bits: 1,
-    "arith.ori": lambda bits: 0,
-    "arith.xori": lambda bits: 0,
-    "arith.andi": lambda bits: -1,
-    "arith.maxsi": lambda bits: -(1 << bits - 1),
-    "arith.minsi": lambda bits: (1 << bits - 1) - 1,
-    "arith.maxui": lambda bits: 0,
-    "arith.minui": lambda bits: -1,
-}
-IDENTITIES = {
-    "arith.addf": 0.0,
-    "arith.mulf": 1.0,
-    "arith.maximumf": float("-inf"),
-    "arith.minimumf": float("inf"),
-    "arith.maxnumf": float("-inf"),
-    "arith.minnumf": float("inf"),
-}
 
 
 @dataclass(frozen=True)
@@ -78,7 +56,8 @@ class Stream:
 @dataclass(frozen=True)
 class Horizontal:
     """`pixels` and `outer` reduction loops outermost first; `lanes` is the contiguous reduction,
-    `element` the type that it accumulates in."""
+    `element` the type that it accumulates in. long: the region alone keeps the arithmetic busy,
+    and needs the registers."""
 
     operands: tuple[Operand, ...]
     pixels: tuple[Dim, ...]
@@ -88,67 +67,52 @@ class Horizontal:
     combiner: str
     cells: Cells
     element: ir.Type
+    long: bool = False
     streams: tuple[Stream, ...] = ()
 
 
-@dataclass(frozen=True)
-class Sums:
-    """For each row: vectors of partial results, and one element for what fills no vector."""
-
-    partial: list[list[ir.Value]]
-    rest: list[ir.Value]
-
-    @property
-    def values(self) -> list[ir.Value]:
-        return [*(value for row in self.partial for value in row), *self.rest]
-
-    def of(self, values: list[ir.Value]) -> Sums:
-        """Other values in this arrangement."""
-        rows, count = len(self.rest), len(self.partial[0])
-        partial = [list(values[row * count : (row + 1) * count]) for row in range(rows)]
-        return Sums(partial, list(values[rows * count :]))
-
-
-def combiner_of(block: ir.Block) -> str | None:
-    """Name of the op that joins the last block argument with the rest of the region, or None."""
-    output = block.arguments[len(block.arguments) - 1]
-    uses = list(output.uses)
-    *_, terminator = block.operations
-    if len(uses) != 1 or len(terminator.operands) != 1:
-        return None
-    last = uses[0].owner.operation
-    if last.name not in IDENTITIES | INTEGER_IDENTITIES or terminator.operands[0].owner != last:
-        return None
-    return last.name
+# Vectors of partial results of each row.
+Sums = list[list[ir.Value]]
 
 
 def emit_horizontal(nest: Horizontal, unit: VectorUnit) -> None:
     """Emit the loops at the insertion point."""
     *outer, rows = nest.pixels or (unit_dim(len(nest.operands)),)
-    if rows.symbol is not None or rows.extent < ROWS or not _share_input(nest, rows):
-        pixels = (*outer, rows)
-        start = start_of(nest.operands)
-        for_each(pixels, start, lambda cursor: _emit_rows(nest, [cursor], unit))
+    together = _rows_together(nest, rows)
+    if together == 1:
+        every = (*outer, rows)
+        for_each(every, start_of(nest.operands), lambda cursor: _emit_rows(nest, [cursor], unit))
         return
+    count = rows.extent // together
+    apart, step = count, 1
+    if _share_input(nest, rows):
+        apart, step = 1, together
+        nest = replace(nest, streams=_streams(nest, rows))
 
-    nest = replace(nest, streams=_streams(nest, rows))
+    def group(first: Cursor) -> None:
+        _emit_rows(nest, [advance(first, rows, row * apart) for row in range(together)], unit)
 
     def groups(cursor: Cursor) -> None:
-        for span in split(rows.extent, ROWS):
-            step = span.size
-
-            def group(first: Cursor, step=step) -> None:
-                _emit_rows(nest, [advance(first, rows, row) for row in range(step)], unit)
-
-            for_span(span, rows, cursor, group)
+        for_span(Span(0, count, step), rows, cursor, group)
+        rest = Span(count * together, rows.extent - count * together, 1)
+        for_span(rest, rows, cursor, lambda last: _emit_rows(nest, [last], unit))
 
     for_each(outer, start_of(nest.operands), groups)
+
+
+def _rows_together(nest: Horizontal, rows: Dim) -> int:
+    """Rows that make as many streams as memory likes."""
+    if rows.symbol is not None:
+        return 1
+    pairs = zip(rows.strides, nest.lanes.strides, strict=True)
+    streams = sum(between != 0 and along == 1 for between, along in pairs)
+    return max(1, min(rows.extent, STREAMS // max(1, streams)))
 
 
 def _streams(nest: Horizontal, rows: Dim) -> tuple[Stream, ...]:
     """The matrix of a product with a vector, unless it is small."""
     return tuple(
-        Stream(index, GROUPS_AHEAD * ROWS * between)
+        Stream(index, GROUPS_AHEAD * STREAMS * between)
         for index, (operand, between, along) in enumerate(
             zip(nest.operands, rows.strides, nest.lanes.strides, strict=True)
         )
@@ -166,27 +130,17 @@ def _share_input(nest: Horizontal, rows: Dim) -> bool:
 
 def _emit_rows(nest: Horizontal, cursors: list[Cursor], unit: VectorUnit) -> None:
     identity = identity_of(nest.combiner, nest.element)
-    most = max(1, TILE_VECTORS // len(cursors), LATENCY // len(cursors))
+    busy = max(LATENCY, min(ROW_VECTORS * len(cursors), unit.registers // 2))
+    most = max(1, (TILE_VECTORS if nest.long else busy) // len(cursors))
     count = min(most, max(1, nest.lanes.extent // unit.lanes))
     width = min(unit.lanes, vector_pieces(nest.lanes.extent, unit.lanes)[0])
-    start = Sums(
-        [[splat_constant(identity, width) for _ in range(count)] for _ in cursors],
-        [splat_constant(identity, 1) for _ in cursors],
-    )
+    start = [[splat_constant(identity, width) for _ in range(count)] for _ in cursors]
     sums = _outer(nest, list(nest.outer), cursors, start, width)
     cell = Lane((0,) * len(nest.operands), 1)
-    for cursor, partial, rest in zip(cursors, sums.partial, sums.rest, strict=True):
-        total = _apply(nest.combiner, join(nest.combiner, partial), rest)
+    for cursor, partial in zip(cursors, sums, strict=True):
         tile = Tile(nest.operands, nest.lanes.strides, cursor)
-        value = _apply(nest.combiner, nest.cells.start(tile, cell), total)
+        value = _apply(nest.combiner, nest.cells.start(tile, cell), join(nest.combiner, partial))
         nest.cells.finish(tile.at(cursor), cell, value)
-
-
-def identity_of(combiner: str, element: ir.Type) -> ir.Attribute:
-    if combiner in IDENTITIES:
-        return ir.FloatAttr.get(element, IDENTITIES[combiner])
-    bits = ir.IntegerType(element).width
-    return ir.IntegerAttr.get(element, INTEGER_IDENTITIES[combiner](bits))
 
 
 def _outer(
@@ -198,37 +152,42 @@ def _outer(
 
     def iteration(counter: Offset, carried: list[ir.Value]) -> Sequence[ir.Value]:
         moved = [advance(cursor, dim, counter) for cursor in cursors]
-        return _outer(nest, inner, moved, sums.of(carried), width).values
+        return _flat(_outer(nest, inner, moved, _of_rows(carried, len(cursors)), width))
 
-    return sums.of(loop(0, dim.extent, 1, iteration, sums.values))
+    return _of_rows(loop(0, dim.extent, 1, iteration, _flat(sums)), len(cursors))
 
 
 def _lanes(nest: Horizontal, cursors: list[Cursor], sums: Sums, width: int) -> Sums:
-    """All vectors of the lane loop; what is left over goes into the rests, one by one."""
-    count = len(sums.partial[0])
+    """All vectors of the lane loop, then the vectors and the part of one that are left over."""
+    extent, count = nest.lanes.extent, len(sums[0])
     step = width * count
-    none = (0,) * len(nest.operands)
+    main = extent // step * step
 
-    def tiles(counter: Offset) -> list[Tile]:
-        moved = (advance(cursor, nest.lanes, counter) for cursor in cursors)
-        return [Tile(nest.operands, nest.lanes.strides, cursor) for cursor in moved]
+    def add(place: Offset | int, vectors: int, sums: Sums) -> Sums:
+        """With the vectors from `place` on added to the first partial results."""
+        lanes = lanes_along(nest.lanes, [width] * vectors, (0,) * len(nest.operands))
+        added = []
+        for cursor, row in zip(cursors, sums, strict=True):
+            tile = Tile(nest.operands, nest.lanes.strides, advance(cursor, nest.lanes, place))
+            if vectors == count:
+                _prefetch(nest, tile, step)
+            new = [nest.combine(tile, lane, value) for lane, value in zip(lanes, row)]
+            added.append([*new, *row[vectors:]])
+        return added
 
     def iteration(counter: Offset, carried: list[ir.Value]) -> Sequence[ir.Value]:
-        places = tiles(counter)
-        lanes = lanes_along(nest.lanes, [width] * count, none)
-        for tile in places:
-            _prefetch(nest, tile, step)
-        cells = [(tile, lane) for tile in places for lane in lanes]
-        return [nest.combine(*cell, value) for cell, value in zip(cells, carried, strict=True)]
+        return _flat(add(counter, count, _of_rows(carried, len(cursors))))
 
-    def single(counter: Offset, carried: list[ir.Value]) -> Sequence[ir.Value]:
-        pairs = zip(tiles(counter), carried, strict=True)
-        return [nest.combine(tile, Lane(none, 1), value) for tile, value in pairs]
-
-    main = split(nest.lanes.extent, step)[0].count * step if nest.lanes.extent >= step else 0
-    partial = loop(0, main, step, iteration, [v for row in sums.partial for v in row])
-    rest = loop(main, nest.lanes.extent, 1, single, sums.rest)
-    return sums.of([*partial, *rest])
+    sums = _of_rows(loop(0, main, step, iteration, _flat(sums)), len(cursors))
+    vectors, left = divmod(extent - main, width)
+    if vectors:
+        sums = add(main, vectors, sums)
+    if left:
+        new = _mask(width - left, width)
+        last = add(extent - width, 1, sums)
+        chosen = zip(last, sums, strict=True)
+        sums = [[_select(new, more[0], row[0]), *row[1:]] for more, row in chosen]
+    return sums
 
 
 def _prefetch(nest: Horizontal, tile: Tile, elements: int) -> None:
@@ -237,6 +196,28 @@ def _prefetch(nest: Horizontal, tile: Tile, elements: int) -> None:
         line = LINE_BYTES * 8 // nest.operands[stream.operand].element.width
         for start in range(0, elements, line):
             tile.prefetch(stream.operand, stream.ahead + start)
+
+
+def _flat(sums: Sums) -> list[ir.Value]:
+    return [value for row in sums for value in row]
+
+
+def _of_rows(values: Sequence[ir.Value], rows: int) -> Sums:
+    count = len(values) // rows
+    return [list(values[row * count : (row + 1) * count]) for row in range(rows)]
+
+
+def _mask(first: int, width: int) -> ir.Value:
+    """True in the lanes from `first` on."""
+    type_ = vector_type(ir.IntegerType.get_signless(1), width)
+    bits = ir.DenseElementsAttr.get(
+        [ir.BoolAttr.get(lane >= first) for lane in range(width)], type_
+    )
+    return constant(("mask", first, width), lambda: arith.ConstantOp(type_, bits).result)
+
+
+def _select(condition: ir.Value, left: ir.Value, right: ir.Value) -> ir.Value:
+    return arith.SelectOp(condition, left, right).result
 
 
 def join(combiner: str, values: list[ir.Value]) -> ir.Value:

@@ -11,8 +11,9 @@ from mlir_npu.passes.microkernels.accumulation import apply_region
 from mlir_npu.passes.microkernels.accumulator_group import AccumulatorGroup
 from mlir_npu.passes.microkernels.binding import BoundGroup, bind_group, operand_maps
 from mlir_npu.passes.microkernels.buffers import NotLinearError, Operand, mapped_operand
+from mlir_npu.passes.microkernels.combiners import combiner_of
 from mlir_npu.passes.microkernels.elementwise import loop_extents
-from mlir_npu.passes.microkernels.horizontal import Horizontal, combiner_of, emit_horizontal
+from mlir_npu.passes.microkernels.horizontal import Horizontal, emit_horizontal
 from mlir_npu.passes.microkernels.lanewise import Cells, Combine, Lanewise, emit_lanewise
 from mlir_npu.passes.microkernels.nest import Lane, Tile
 

@@ -20,13 +20,18 @@ Members = Mapping[int, Generic]
 def build_kernel(
     module: ir.Operation, name: str, members: Members, group: LoopGroup, sizes: Sequence[int]
 ) -> tuple[ir.Operation, ir.Operation]:
-    """The function `name` for a group, and a call of it behind the group's last member.
+    """The function `name` for a group, and a call of it at the group's last member.
 
-    The members are erased, what used their results uses those of the call.
+    The members are erased, what used their results uses those of the call. Of slices the function
+    takes the whole, which as an argument does not have to be copied.
     """
     ops = [members[m].op for m in group.members]
     scalars = scalar_producers([*ops, *_starts(members.values())])
-    outside = _outside(members.values(), scalars)
+    read = _outside(members.values(), scalars)
+    slices = _constant_slices(read)
+    cut = {op.results[0] for op in slices}
+    sources = [op.operands[0] for op in slices]
+    outside = [value for value in dict.fromkeys([*read, *sources]) if value not in cut]
     escaping = _escaping(ops)
     types = [value.type for value in outside], [value.type for value in escaping]
     with ir.InsertionPoint(module.regions[0].blocks[0]), ops[-1].location:
@@ -34,15 +39,21 @@ def build_kernel(
         block = function.add_entry_block()
     with ir.InsertionPoint(block), ops[-1].location:
         known = dict(zip(outside, block.arguments, strict=True))
-        for op in scalars:
+        for op in (*slices, *scalars):
             known.update(zip(op.results, clone_renamed(op, known).results, strict=True))
         results = _Loop(members, group, sizes, known).build(escaping)
         func.ReturnOp(results)
-    with before(ops[-1]):
+    with before(_latest(ops)):
         call = func.CallOp(types[1], name, outside).operation
     for value, result in zip(escaping, call.results, strict=True):
         value.replace_all_uses_with(result)
     return function.operation, call
+
+
+def _latest(ops: Sequence[ir.Operation]) -> ir.Operation:
+    """The one that all others stand in front of: calls of other groups may have moved some."""
+    wanted = set(ops)
+    return [v.operation for v in ops[0].block.operations if v.operation in wanted][-1]
 
 
 def move_behind(call: ir.Operation, members: Sequence[ir.Operation]) -> None:
@@ -71,6 +82,20 @@ def _outside(members, scalars: Sequence[ir.Operation]) -> list[ir.Value]:
     read += [value for generic in members for value in generic.inputs]
     tensors = (value for value in read if isinstance(value.type, ir.RankedTensorType))
     return [value for value in dict.fromkeys(tensors) if value not in made]
+
+
+def _constant_slices(values: Sequence[ir.Value]) -> list[ir.Operation]:
+    """Slices with constant bounds that make values, or what others are slices of; sources first."""
+    found: dict[ir.Operation, None] = {}
+    for value in values:
+        chain = []
+        while (op := definition(value)) is not None and op.name == "tensor.extract_slice":
+            if len(op.operands) > 1:
+                break
+            chain.append(op)
+            value = op.operands[0]
+        found.update(dict.fromkeys(reversed(chain)))
+    return list(found)
 
 
 def _escaping(ops: Sequence[ir.Operation]) -> list[ir.Value]:

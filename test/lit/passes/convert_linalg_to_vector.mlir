@@ -22,7 +22,8 @@ func.func @elementwise(%x: memref<2x12xf32>, %y: memref<2x12xf32>) {
   return
 }
 
-// The fill is where the accumulators start; partial sums lie side by side until a row ends.
+// The fill is where the accumulators start; partial sums lie side by side until a row ends. Four rows
+// far apart are reduced together.
 // CHECK-LABEL: func.func @rows
 // CHECK-NOT: linalg.fill
 // CHECK: scf.for
@@ -30,11 +31,31 @@ func.func @elementwise(%x: memref<2x12xf32>, %y: memref<2x12xf32>) {
 // CHECK: arith.addi {{.*}} : vector<8xi32>
 // CHECK-NOT: linalg
 // CHECK: return
-func.func @rows(%x: memref<4x256xi32>, %y: memref<4xi32>) {
+func.func @rows(%x: memref<8x256xi32>, %y: memref<8xi32>) {
   %zero = arith.constant 0 : i32
-  linalg.fill ins(%zero : i32) outs(%y : memref<4xi32>)
+  linalg.fill ins(%zero : i32) outs(%y : memref<8xi32>)
   linalg.generic {indexing_maps = [#row, #first], iterator_types = ["parallel", "reduction"]}
-      ins(%x : memref<4x256xi32>) outs(%y : memref<4xi32>) {
+      ins(%x : memref<8x256xi32>) outs(%y : memref<8xi32>) {
+  ^bb0(%a: i32, %b: i32):
+    %0 = arith.addi %a, %b : i32
+    linalg.yield %0 : i32
+  }
+  return
+}
+
+// Of 20 elements, 16 are two vectors. The last ones are read with four that were counted before.
+// CHECK-LABEL: func.func @odd_row
+// CHECK-DAG: %[[NEW:.*]] = arith.constant dense<[false, false, false, false, true, true, true, true]>
+// CHECK-DAG: %[[LAST:.*]] = arith.constant 12 : index
+// CHECK: vector.load %{{.*}}[%[[LAST]]]
+// CHECK: arith.select %[[NEW]], {{.*}} : vector<8xi1>, vector<8xi32>
+// CHECK-NOT: memref.load
+// CHECK: return
+func.func @odd_row(%x: memref<1x20xi32>, %y: memref<1xi32>) {
+  %zero = arith.constant 0 : i32
+  linalg.fill ins(%zero : i32) outs(%y : memref<1xi32>)
+  linalg.generic {indexing_maps = [#row, #first], iterator_types = ["parallel", "reduction"]}
+      ins(%x : memref<1x20xi32>) outs(%y : memref<1xi32>) {
   ^bb0(%a: i32, %b: i32):
     %0 = arith.addi %a, %b : i32
     linalg.yield %0 : i32

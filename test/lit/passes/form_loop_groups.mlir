@@ -55,6 +55,22 @@ func.func @rows_and_columns(%x: tensor<64x64xf32>) -> (tensor<64xf32>, tensor<64
   return %s, %t : tensor<64xf32>, tensor<64xf32>
 }
 
+// The kernel takes the whole of what it reads slices of, which would be copied to become arguments.
+// CHECK-LABEL: func.func @halves
+// CHECK: call @loops_3(%{{.*}}) : (tensor<8x64xf32>) -> tensor<8x32xf32>
+func.func @halves(%x: tensor<8x64xf32>) -> tensor<8x32xf32> {
+  %low = tensor.extract_slice %x[0, 0] [8, 32] [1, 1] : tensor<8x64xf32> to tensor<8x32xf32>
+  %high = tensor.extract_slice %x[0, 32] [8, 32] [1, 1] : tensor<8x64xf32> to tensor<8x32xf32>
+  %e = tensor.empty() : tensor<8x32xf32>
+  %r = linalg.generic {indexing_maps = [#row, #row, #row], iterator_types = ["parallel", "parallel"]}
+      ins(%low, %high : tensor<8x32xf32>, tensor<8x32xf32>) outs(%e : tensor<8x32xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %0 = arith.mulf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<8x32xf32>
+  return %r : tensor<8x32xf32>
+}
+
 // CHECK-LABEL: func.func @nothing
 // CHECK-NEXT: return
 func.func @nothing(%x: tensor<8xf32>) -> tensor<8xf32> {
@@ -74,3 +90,6 @@ func.func @nothing(%x: tensor<8xf32>) -> tensor<8xf32> {
 // CHECK-SAME: npu.kernel = "loops", npu.schedule = {parallel = false}
 // CHECK-NOT: scf.forall
 // CHECK: func.func private @loops_2
+// CHECK: func.func private @loops_3
+// CHECK: tensor.extract_slice {{.*}}[0, 0] [8, 32] [1, 1]
+// CHECK: tensor.extract_slice {{.*}}[0, 32] [8, 32] [1, 1]
