@@ -135,7 +135,7 @@ def check(seed: int) -> None:
         assert distance <= allowed, (number, distance, allowed, kind)
 
 
-QUICK = (0, 1, 2, 3, 4, 7)
+QUICK = (0, 1, 2)
 
 
 @pytest.mark.parametrize(
