@@ -30,6 +30,7 @@ from mlir_npu.export.pool_indices import POOL_INDICES
 from mlir_npu.export.random_numbers import RANDOM, Random, draws
 from mlir_npu.export.recurrent import RECURRENT
 from mlir_npu.lowering.plan import Part
+from mlir_npu.runtime.tensor_spec import memory_order
 
 _TABLE: dict[torch._ops.OpOverload, Callable] = {
     **ATTENTION,
@@ -123,11 +124,22 @@ class _Respelling(fx.Interpreter):
             return super().run_node(node)
         taken = {id(a) for a in arguments}
         fresh = [v.clone() if id(v) in taken else v for v in _listed(value)]
+        fresh = [_laid_out(*pair) for pair in zip(fresh, _listed(node.meta["val"]))]
         return type(value)(fresh) if isinstance(value, (tuple, list)) else fresh[0]
 
 
 def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (tuple, list)) else [value]
+
+
+def _laid_out(value: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    """With the strides of the call that it replaces, on which views behind it depend."""
+    order = memory_order(like.shape, like.stride())
+    if value.stride() == like.stride() or order is None or not value.numel():
+        return value
+    back = [order.index(dim) for dim in range(len(order))]
+    packed = value.permute(order).clone(memory_format=torch.contiguous_format)
+    return packed.permute(back)
 
 
 def _is_check(node: fx.Node) -> bool:

@@ -37,6 +37,12 @@ class Attention(nn.Module):
         return self.out(found.transpose(1, 2).reshape(2, 6, 16))
 
 
+def attention_of_one(x):
+    """Its gradients are viewed in the layout that eager gives them."""
+    heads = x.reshape(2, 6, 2, 8).transpose(1, 2)
+    return F.scaled_dot_product_attention(heads, heads * 2, heads.sin())
+
+
 ROWS = torch.tensor([1, 0, 3, 1])
 CASES = {
     "embedding": (nn.Sequential(nn.Embedding(20, 16), nn.Linear(16, 8)), ROWS.reshape(2, 2)),
@@ -50,6 +56,7 @@ CASES = {
     "sort": (Model(lambda x: x.sort(0, descending=True)), torch.randn(5, 16)),
     "cumsum": (Model(lambda x: x.cumsum(1)), torch.randn(4, 16)),
     "attention": (Attention(), torch.randn(2, 6, 16)),
+    "attention of one": (Model(attention_of_one), torch.randn(2, 6, 16)),
     "lstm": (nn.LSTM(8, 16), torch.randn(3, 2, 8)),
 }
 
