@@ -24,6 +24,7 @@ import torch
 
 from mlir_npu.errors import CaptureError, HostLoweringError, MismatchError
 from mlir_npu.lowering.fallback.host_code import texts, with_texts
+from mlir_npu.lowering.graph_pickle import dumps
 from mlir_npu.lowering.saved_graph import RestoredGraphs, SavedGraph
 from mlir_npu.program_manifest import AGAIN, check_manifest, write_manifest
 from mlir_npu.program_state import OwnState
@@ -60,7 +61,7 @@ def save(folder: str | os.PathLike, program: StitchedProgram, *, weights: bool) 
         {name: graph.with_constants({}) for name, graph in graphs.items()},
         {source(): object_of_text(source())},
     )
-    (path / "program.bin").write_bytes(pickle.dumps(stored, protocol=pickle.HIGHEST_PROTOCOL))
+    (path / "program.bin").write_bytes(dumps(stored))
     tensors = {
         "weights": dict(program.weights) if weights else {},
         "constants": dict(stitched.constants),

@@ -1,12 +1,13 @@
-"""Give every on-chip buffer of a kernel an offset in one scratchpad, passed as the last argument.
+"""Give every on-chip buffer of a kernel an offset in its scratchpad, passed as the last argument.
 
 Buffers whose lives do not meet share memory (`analysis/memory_plan.py`); the plan is checked by the
 independent verifier and against the target's capacity, unless the scratchpad is a cache or the
 kernel is untiled on purpose. Where it is a cache, what a compute op reads lives to its drain.
 The sram part of the scratchpad comes first, the acc part behind it.
-All kernels take a scratchpad of the same size, the largest, so that their callers pass one block
-on; `npu.memory` records the bytes that each one uses, and where its acc part starts. A view of acc
-at offset o is at address o - acc_start of acc.
+A kernel takes no more than it uses, whatever its neighbours use, so that it is the same kernel in
+every network; callers have one block, of the largest size, and pass on its beginning. `npu.memory`
+records the bytes that a kernel uses, and where its acc part starts. A view of acc at offset o is at
+address o - acc_start of acc.
 
 Before:
     func.func private @k(%x: memref<64xf32>) attributes {npu.kernel = "eltwise"} {
@@ -18,6 +19,7 @@ After:
       %s = memref.memory_space_cast %scratch : memref<256xi8> to memref<256xi8, #npu.space<"sram">>
       %a = memref.view %s[%c0][] : ... to memref<64xf32, #npu.space<"sram">> ... }
 """
+
 from dataclasses import dataclass
 from math import prod
 
@@ -65,11 +67,9 @@ def plan_scratchpad(module: ir.Operation, options: NoOptions) -> None:
         return
     target = target_of(module)
     plans = [_plan(kernel, target) for kernel in todo]
-    sizes = [_acc_start(plan) + plan[ACC].bytes for plan in plans]
-    size = memory_plan.align(max(1, *sizes), BLOCK_ALIGNMENT)
     for kernel, plan in zip(todo, plans):
-        _place(kernel, plan, size)
-    _pass_scratch(module, {symbol(kernel) for kernel in todo}, size)
+        _place(kernel, plan)
+    _pass_scratch(module, {symbol(kernel): _size(plan) for kernel, plan in zip(todo, plans)})
 
 
 def _plan(kernel: ir.Operation, target: Target) -> dict[str, _Placed]:
@@ -136,9 +136,12 @@ def _acc_start(plan: dict[str, _Placed]) -> int:
     return memory_plan.align(plan[SRAM].bytes, BLOCK_ALIGNMENT)
 
 
-def _place(kernel: ir.Operation, plan: dict[str, _Placed], size: int) -> None:
-    byte = ir.IntegerType.get_signless(8)
-    scratch = add_argument(kernel, ir.MemRefType.get([size], byte), SCRATCH)
+def _size(plan: dict[str, _Placed]) -> int:
+    return memory_plan.align(max(1, _acc_start(plan) + plan[ACC].bytes), BLOCK_ALIGNMENT)
+
+
+def _place(kernel: ir.Operation, plan: dict[str, _Placed]) -> None:
+    scratch = add_argument(kernel, _block(_size(plan)), SCRATCH)
     starts = {SRAM: 0, ACC: _acc_start(plan)}
     with ir.InsertionPoint.at_block_begin(entry(kernel)), kernel.location:
         views = []
@@ -171,19 +174,31 @@ def replace_allocations(allocations, views) -> None:
         allocation.erase()
 
 
-def _pass_scratch(module: ir.Operation, names: set[str], size: int) -> None:
-    """Callers allocate the scratchpad once and pass it on."""
+def _block(size: int) -> ir.MemRefType:
+    return ir.MemRefType.get([size], ir.IntegerType.get_signless(8))
+
+
+def _pass_scratch(module: ir.Operation, sizes: dict[str, int]) -> None:
+    """Callers of the kernels, of these sizes, allocate the scratchpad once and pass it on."""
+    largest = max(sizes.values())
     blocks: dict[ir.Block, ir.Value] = {}
     for call in nested(module, "func.call"):
-        if called(call) not in names:
+        if called(call) not in sizes:
             continue
         top = entry(_function_of(call))
         if top not in blocks:
-            blocks[top] = _allocate_scratch(top, size, call.location)
+            blocks[top] = _allocate_scratch(top, largest, call.location)
         with ir.InsertionPoint(call), call.location:
             callee = ir.FlatSymbolRefAttr(call.attributes["callee"])
-            func.CallOp([], callee, [*call.operands, blocks[top]])
+            scratch = _beginning(blocks[top], sizes[called(call)])
+            func.CallOp([], callee, [*call.operands, scratch])
         call.erase()
+
+
+def _beginning(block: ir.Value, size: int) -> ir.Value:
+    if block.type == _block(size):
+        return block
+    return memref.ReinterpretCastOp(_block(size), block, [], [], [], [0], [size], [1]).result
 
 
 def _function_of(op: ir.Operation) -> ir.Operation:
@@ -193,12 +208,7 @@ def _function_of(op: ir.Operation) -> ir.Operation:
 
 
 def _allocate_scratch(block: ir.Block, size: int, location: ir.Location) -> ir.Value:
-    byte = ir.IntegerType.get_signless(8)
     with ir.InsertionPoint.at_block_begin(block), location:
-        allocation = memref.AllocOp(
-            ir.MemRefType.get([size], byte), [], [], alignment=BLOCK_ALIGNMENT
-        )
+        allocation = memref.AllocOp(_block(size), [], [], alignment=BLOCK_ALIGNMENT)
     allocation.operation.attributes["npu.role"] = ir.StringAttr.get(SCRATCH)
     return allocation.result
-
-

@@ -107,6 +107,20 @@ def small_model():
     return nn.Sequential(nn.Conv2d(4, 8, 3), nn.ReLU()).eval(), torch.randn(1, 4, 20, 20)
 
 
+def scratch_sizes(monkeypatch) -> list[int]:
+    """Of the regions that are compiled from now on."""
+    sizes = []
+    original = region_code.compile_module
+
+    def noting(*arguments, **keywords):
+        compiled = original(*arguments, **keywords)
+        sizes.append(compiled.signature.scratch_bytes)
+        return compiled
+
+    monkeypatch.setattr(compile_region, "compile_module", noting)
+    return sizes
+
+
 def count_jobs(monkeypatch) -> list[str]:
     """The steps that run from now on, in whatever process."""
     steps = []
@@ -122,30 +136,33 @@ def count_jobs(monkeypatch) -> list[str]:
 
 @torch.no_grad()
 def test_equal_kernels_are_compiled_once_across_networks(tmp_path, monkeypatch):
+    """Whatever on-chip memory the other kernels of a network need."""
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     monkeypatch.setattr(region_code, "is_current", lambda: True)
-    steps = count_jobs(monkeypatch)
+    steps, scratch = count_jobs(monkeypatch), scratch_sizes(monkeypatch)
     model, x = small_model()
     torch.compile(model, backend="mlir_npu")(x)
-    assert steps[0] == "plan" and steps.count("encode") > 1
+    own = steps.count("encode") - 1  # but for what calls them
+    assert steps[0] == "plan" and own > 0
     steps.clear()
     torch._dynamo.reset()
     torch.compile(model, backend="mlir_npu")(x)
     assert steps == []
     torch._dynamo.reset()
-    other = nn.Conv2d(4, 4, 3, bias=False)
+    other = nn.Conv2d(4, 64, 5, bias=False)
 
     def both(x):
         return model(x), other(x)
 
     actual = torch.compile(both, backend="mlir_npu")(x)
     torch.testing.assert_close(actual, both(x), rtol=1e-4, atol=1e-4)
-    steps_of_both = list(steps)
+    assert scratch[0] < scratch[1]
+    with_those_kept = steps.count("encode")
     monkeypatch.setenv(VARIABLE, str(tmp_path / "other"))
     steps.clear()
     torch._dynamo.reset()
     torch.compile(both, backend="mlir_npu")(x)
-    assert len(steps_of_both) < len(steps)
+    assert steps.count("encode") - with_those_kept == own
 
 
 CRASHES = {

@@ -38,8 +38,8 @@ func.func private @kernel(%x: memref<64xf32>, %out: memref<64xf32>) attributes {
   return
 }
 
-// A kernel without buffers takes the same scratchpad.
-// CHECK-LABEL: func.func private @empty(%arg0: memref<64xf32>, %arg1: memref<576xi8> {npu.role = "scratch"})
+// A kernel without buffers takes the smallest scratchpad.
+// CHECK-LABEL: func.func private @empty(%arg0: memref<64xf32>, %arg1: memref<64xi8> {npu.role = "scratch"})
 // CHECK-NEXT: return
 func.func private @empty(%x: memref<64xf32>) attributes {npu.kernel = "copy"} {
   return
@@ -96,7 +96,8 @@ func.func private @jumps(%x: memref<16xf32>) attributes {npu.kernel = "eltwise"}
 // CHECK-LABEL: func.func @main
 // CHECK: %[[BLOCK:.*]] = memref.alloc() {alignment = 64 : i64, npu.role = "scratch"} : memref<576xi8>
 // CHECK-NEXT: call @kernel(%arg0, %arg1, %[[BLOCK]])
-// CHECK-NEXT: call @empty(%arg0, %[[BLOCK]])
+// CHECK-NEXT: %[[SMALL:.*]] = memref.reinterpret_cast %[[BLOCK]] to offset: [0], sizes: [64], strides: [1] : memref<576xi8> to memref<64xi8>
+// CHECK-NEXT: call @empty(%arg0, %[[SMALL]])
 func.func @main(%x: memref<64xf32>, %out: memref<64xf32>) {
   call @kernel(%x, %out) : (memref<64xf32>, memref<64xf32>) -> ()
   call @empty(%x) : (memref<64xf32>) -> ()
