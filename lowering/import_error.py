@@ -21,7 +21,5 @@ class RegionImportError(RuntimeError):
         return _rebuild, (self.reason, self.operators, self.location)
 
 
-def _rebuild(
-    reason: str, operators: tuple[str, ...], location: str | None
-) -> RegionImportError:
+def _rebuild(reason: str, operators: tuple[str, ...], location: str | None) -> RegionImportError:
     return RegionImportError(reason, operators=operators, location=location)

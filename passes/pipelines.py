@@ -120,6 +120,7 @@ STAGES = (
             "convert-func-to-llvm{use-bare-ptr-memref-call-conv=1}",
             *CLEANUP,
             "reconcile-unrealized-casts",
+            "move-halves-as-integers",
             "limit-code-growth",
             "insert-thread-team",
         ),

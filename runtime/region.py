@@ -153,8 +153,8 @@ class CompiledRegion:
 
     @property
     def reads_parameters(self) -> bool:
-        """Whether it has parameters, or constants of its own."""
-        return bool(self._parameter_specs)
+        """Whether it has parameters, constants of its own, or something to prepare without any."""
+        return bool(self._parameter_specs) or self._prepare is not None
 
     def bound(self, parameters: Sequence[torch.Tensor]) -> Callable:
         """The region with these parameters (those at `interface.parameters`) as they are now.

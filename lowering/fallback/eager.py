@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import fx
 
-from mlir_npu.lowering.fallback.result_strides import promised_strides, with_promised_strides
+from mlir_npu.lowering.fallback.result_promises import as_promised, promises
 from mlir_npu.lowering.plan import Part
 
 
@@ -13,10 +13,10 @@ class EagerCall:
 
     def __init__(self, graph_module: fx.GraphModule) -> None:
         self.graph_module = graph_module
-        self._forward, self._promised = graph_module.forward, promised_strides(graph_module)
+        self._forward, self._promised = graph_module.forward, promises(graph_module)
 
     def __call__(self, *arguments):
-        return with_promised_strides(self._forward(*arguments), self._promised)
+        return as_promised(self._forward(*arguments), self._promised)
 
 
 def compile_host_eager(part: Part) -> EagerCall:

@@ -16,10 +16,10 @@ from torch import fx
 from mlir_npu.errors import HostLoweringError
 from mlir_npu.lowering import max_pool_gradient  # noqa: F401  (registers what text may call)
 from mlir_npu.lowering.fallback.eager import EagerCall
-from mlir_npu.lowering.fallback.result_strides import (
-    Strides,
-    promised_strides,
-    with_promised_strides,
+from mlir_npu.lowering.fallback.result_promises import (
+    Promise,
+    as_promised,
+    promises,
 )
 from mlir_npu.lowering.fallback.split_part import PieceCalls, Step
 from mlir_npu.lowering.plan import Part
@@ -50,12 +50,12 @@ class MachineCode:
 
 @dataclass(frozen=True)
 class HostCode:
-    """text: a function `forward(self, ...)`; constants: attributes of `self`; strides: of the
-    results, as the rest of the program expects them, None where there are none to expect."""
+    """text: a function `forward(self, ...)`; constants: attributes of `self`;
+    promised: what the rest of the program expects of the results."""
 
     text: str
     constants: Mapping[str, torch.Tensor]
-    strides: tuple[Strides, ...]
+    promised: tuple[Promise | None, ...]
 
     @classmethod
     def of(cls, module: fx.GraphModule) -> HostCode:
@@ -69,14 +69,14 @@ class HostCode:
         unknown += [n for n, value in constants.items() if not isinstance(value, torch.Tensor)]
         if unknown:
             raise HostLoweringError(f"its graph refers to {', '.join(unknown)}")
-        return cls(made.src.strip() + "\n", constants, promised_strides(module))
+        return cls(made.src.strip() + "\n", constants, promises(module))
 
     def load(self, name: str) -> Callable:
         namespace: dict[str, Any] = dict(_GLOBALS)
         exec(compile(self.text, f"<mlir_npu {name}>", "exec"), namespace)
-        forward, strides = namespace["forward"], self.strides
+        forward, promised = namespace["forward"], self.promised
         owner = types.SimpleNamespace(**self.constants)
-        return lambda *values: with_promised_strides(forward(owner, *values), strides)
+        return lambda *values: as_promised(forward(owner, *values), promised)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from torch._guards import TracingContext, tracing
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from mlir_npu.errors import HostLoweringError
-from mlir_npu.lowering.fallback.result_strides import promised_strides, with_promised_strides
+from mlir_npu.lowering.fallback.result_promises import as_promised, promises
 from mlir_npu.lowering.plan import Part
 from mlir_npu.options import Options
 
@@ -38,10 +38,10 @@ def compile_host_inductor(part: Part, options: Options) -> Callable:
     except Exception as error:  # every failure of Inductor ends here: the part still runs, in eager
         message = (str(error).strip() or "no message").splitlines()[0]
         raise HostLoweringError(f"Inductor: {type(error).__name__}: {message}") from error
-    promised = promised_strides(part.graph_module)
+    promised = promises(part.graph_module)
 
     def call(*arguments):
-        return with_promised_strides(compiled(list(arguments)), promised)
+        return as_promised(compiled(list(arguments)), promised)
 
     return call
 
