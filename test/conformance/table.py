@@ -41,7 +41,8 @@ METHOD = """
 * The first forward of each operator goes through `torch.compile`; the others go through AOTAutograd
   and the backend without Dynamo, and again through `torch.compile` where that differs. Samples that
   differ only in values share their compiled code.
-* The last columns count compiled parts by what runs them.
+* The last columns count compiled parts by what runs them; those that two run in pieces count for
+  both.
 * Strides of dimensions of one element reach no memory and are not compared, as in PyTorch's tests.
 * Results of {undefined} hold memory that nobody wrote: everything but their values is compared.
 
@@ -87,10 +88,14 @@ def _numbers(suite: Suite, results: dict[str, dict], engines: tuple[str, ...]) -
     passed, upstream, failed = map(sum, zip(*map(_counts, ran)))
     dtypes = sorted({result["dtype"] for result in ran}, key=_by_count(ran))
     types = dtypes[0] if len(dtypes) == 1 else f"{dtypes[0]} and {len(dtypes) - 1} more"
-    totals = [sum(result["engines"].get(engine, 0) for result in ran) for engine in engines]
+    totals = [sum(_parts_on(engine, result) for result in ran) for engine in engines]
     uncaptured = sum(result["uncaptured"] for result in ran)
     numbers = (passed + upstream + failed, passed, uncaptured, upstream, failed, *totals)
     return [suite.name, types, _part(ran, suite), *(f"{number:,}" for number in numbers)]
+
+
+def _parts_on(engine: str, result: dict) -> int:
+    return sum(n for name, n in result["engines"].items() if engine in name.split(" and "))
 
 
 def _part(ran: list[dict], suite: Suite) -> str:
