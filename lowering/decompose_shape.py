@@ -171,6 +171,6 @@ def roll(x: Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Tensor:
 
 @decomposes(aten.squeeze.dims)
 def squeeze_dims(x: Tensor, dims: Sequence[int]) -> Tensor:
-    for dim in sorted((dim % x.dim() for dim in dims), reverse=True):
+    for dim in sorted((dim % max(x.dim(), 1) for dim in dims), reverse=True):
         x = aten.squeeze.dim(x, dim)
     return x
