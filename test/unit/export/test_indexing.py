@@ -40,7 +40,9 @@ CALLS = [
 ]
 
 
-@pytest.mark.parametrize(("call", "arguments"), CALLS, ids=lambda value: str(value)[:30])
+@pytest.mark.parametrize(
+    ("call", "arguments"), CALLS, ids=[f"{number}-{call}" for number, (call, _) in enumerate(CALLS)]
+)
 def test_decompositions(call, arguments):
     ours, theirs = TABLE[call](*arguments), call(*arguments)
     pairs = zip(ours, theirs) if isinstance(theirs, tuple) else [(ours, theirs)]
