@@ -65,6 +65,8 @@ def index_select(node: fx.Node) -> str | None:
     value = constant_of(call["index"])
     if value is None:
         return f"its positions {call['index'].name} are computed at run time"
+    if not shape(call["self"]):
+        return "a number has no dimension to select along"
     extent = shape(call["self"])[call["dim"]]
     return _pattern_problem(extent, index_positions(value, extent))
 

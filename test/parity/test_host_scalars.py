@@ -30,3 +30,12 @@ def test_reductions_of_no_dimension(function, caplog):
     compiled = torch.compile(function, backend="mlir_npu")(x, *arguments)
     torch.testing.assert_close(compiled, function(x, *arguments), equal_nan=True)
     assert "internal error" not in caplog.text
+
+
+def test_a_constant_position_of_no_dimension(caplog):
+    def choose(x):
+        return x.index_select(0, torch.tensor([0])) + 1
+
+    x = torch.tensor(2.5)
+    torch.testing.assert_close(torch.compile(choose, backend="mlir_npu")(x), choose(x))
+    assert "internal error" not in caplog.text
