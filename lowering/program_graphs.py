@@ -148,6 +148,8 @@ def _keep_numbers_as_tensors(module: fx.GraphModule) -> None:
             number.meta = {"stack_trace": node.meta.get("stack_trace")}
             node.replace_all_uses_with(number)
             graph.erase_node(node)
+        elif node.op == "call_method" and node.target == "__round__":
+            node.op, node.target = "call_function", _rounded
         elif node.target in _OF_NUMBERS:
             node.target, node.args = torch.Tensor.to, (node.args[0], _OF_NUMBERS[node.target])
         elif node.target is torch.sym_not:
@@ -163,6 +165,12 @@ def _number(tensor: torch.Tensor) -> torch.Tensor:
     if value.dtype is torch.bool:
         return value
     return value.to(torch.float64 if value.is_floating_point() else torch.int64)
+
+
+def _rounded(number: torch.Tensor, digits: int | None = None) -> torch.Tensor:
+    if digits is None:
+        return torch.round(number).to(torch.int64)
+    return torch.round(number, decimals=digits)
 
 
 def of_calls(events: Sequence[CallEvent]) -> TorchGraph:

@@ -13,6 +13,7 @@ import contextlib
 import linecache
 import os
 import sys
+import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,6 +39,7 @@ from mlir_npu.lowering.program_events import (
     place_of,
 )
 from mlir_npu.lowering.program_numbers import settle_numbers
+from mlir_npu.lowering.program_python import PythonState, numbers_of_python
 from mlir_npu.lowering.source_location import TORCH
 
 _OF_DYNAMO = "\n\nfrom user code:"  # behind errors of any kind that are raised while it traces
@@ -78,7 +80,7 @@ def record_run(model: Callable, arguments: Sequence[Any], keywords: Mapping[str,
         recompile_limit=1 << 20,
         isolate_recompiles=True,  # what others compile of the model stays as it is
     )
-    context.callback = _without_modes(context.callback)
+    context.callback = _without_modes(context.callback, recorder.python)
     static = config.patch(
         {**STATIC, "capture_scalar_outputs": True, "accumulated_recompile_limit": 1 << 20}
     )
@@ -110,6 +112,7 @@ class _Recorder(TorchFunctionMode):
     def __init__(self) -> None:
         super().__init__()
         self.found = Recording()
+        self.python = PythonState()
         self._guarded: list[Any] = []  # values of local variables that graphs were made for
 
     def __torch_function__(
@@ -121,15 +124,11 @@ class _Recorder(TorchFunctionMode):
     def _call(self, function: Callable, arguments: tuple, keywords: Mapping) -> Any:
         grad, watch = torch.is_grad_enabled(), _Watch(pytree.tree_leaves((arguments, keywords)))
         result = function(*arguments, **keywords)
-        place, constants = _place()
-        for number in pytree.tree_leaves((arguments, keywords)):
-            if type(number) is float and number not in constants:
-                told = f"the number {number:g}, which Python computed, is part of the program"
-                left = PythonBetween(place.location, place.line, told, "it stays as it is")
-                self.found.left.append(left)
+        place, code = _place()
         event = CallEvent(
             function, arguments, keywords, result, place, grad, watch.wanted, watch.written()
         )
+        self.found.left += numbers_of_python(event, code)
         name = getattr(function, "__name__", str(function))
         if any(isinstance(leaf, torch.Tensor) for leaf in pytree.tree_leaves(result)):
             self.found.events.append(event)
@@ -172,6 +171,7 @@ class _Recorder(TorchFunctionMode):
 
     def look_at_guards(self, entries: Sequence[Any]) -> list[bool]:
         """Remember which numbers in variables a graph was made for."""
+        self.python.look_at(entries)
         for entry in entries:
             if entry.has_value and entry.guard_type in ("EQUALS_MATCH", "CONSTANT_MATCH"):
                 if type(entry.value) is float or (
@@ -184,7 +184,7 @@ class _Recorder(TorchFunctionMode):
         """Dynamo keeps this object for as long as the model's code, so it must let go of all."""
         found, self.found = self.found, Recording()
         found.events, told = settle_numbers(found.events, self._guarded)
-        found.left += told
+        found.left += [*told, *self.python.tell(found.events)]
         found.result, found.breaks = result, breaks
         self._guarded.clear()
         return found
@@ -213,16 +213,16 @@ def _numbers_as_tensors(
     return tuple(seen), reads
 
 
-def _place() -> tuple[Place, tuple]:
-    """Of the innermost frame outside of PyTorch, and the constants of its code."""
+def _place() -> tuple[Place, types.CodeType | None]:
+    """Of the innermost frame outside of PyTorch, and its code."""
     frame = sys._getframe(2)
     while frame is not None:
         file = frame.f_code.co_filename
         if not file.startswith((TORCH, _OURS, "<")) or file.startswith("<stdin"):
             line = linecache.getline(file, frame.f_lineno).strip()
-            return Place(f"{file}:{frame.f_lineno}", line), frame.f_code.co_consts
+            return Place(f"{file}:{frame.f_lineno}", line), frame.f_code
         frame = frame.f_back
-    return Place(), ()
+    return Place(), None
 
 
 def _source(node: fx.Node) -> str:
@@ -230,12 +230,13 @@ def _source(node: fx.Node) -> str:
     return source.name if source is not None else node.name
 
 
-def _without_modes(callback: Callable) -> Callable:
+def _without_modes(callback: Callable, python: PythonState) -> Callable:
     """Dynamo's callback, which compiles frames, with no mode active."""
 
-    def compile_frame(*arguments: Any, **keywords: Any) -> Any:
+    def compile_frame(frame: Any, *arguments: Any, **keywords: Any) -> Any:
         with _no_modes():
-            return callback(*arguments, **keywords)
+            python.enter(frame)
+            return callback(frame, *arguments, **keywords)
 
     compile_frame._torchdynamo_orig_backend = callback
     return compile_frame

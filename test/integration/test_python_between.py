@@ -1,0 +1,260 @@
+"""Kinds of Python between the graphs of a captured program: it is repeated, or compared, or people
+are told with the line. No number of Python becomes part of a program unsaid."""
+
+import contextlib
+import logging
+import random
+import time
+
+import numpy as np
+import pytest
+import torch
+from program_steps import check_program
+from torch import nn
+
+import mlir_npu
+from mlir_npu.errors import CaptureError, MismatchError
+
+torch.manual_seed(0)
+CONV = nn.Conv2d(2, 3, 3)
+SEEN: list = []
+STEPS = 0
+
+
+class Settings:
+    scale = 1
+
+
+SETTINGS = Settings()
+logger = logging.getLogger(__name__)
+
+
+def image() -> torch.Tensor:
+    return torch.randn(1, 2, 8, 8)
+
+
+def prints(x):
+    y = CONV(x)
+    print(y.mean().item())
+    return y * 2
+
+
+def logs(x):
+    y = CONV(x)
+    logger.warning("mean %s", y.mean().item())
+    return y * 2
+
+
+def appends(x):
+    y = CONV(x)
+    SEEN.append(len(SEEN))
+    torch._dynamo.graph_break()
+    return y * len(SEEN)
+
+
+def counts(x):
+    global STEPS
+    STEPS += 1
+    return CONV(x) * STEPS
+
+
+def counts_in_a_closure():
+    calls = 0
+
+    def model(x):
+        nonlocal calls
+        calls += 1
+        y = CONV(x)
+        torch._dynamo.graph_break()
+        return y * calls
+
+    return model
+
+
+def counts_in_an_object(x):
+    SETTINGS.scale += 1
+    y = CONV(x)
+    torch._dynamo.graph_break()
+    return y * SETTINGS.scale
+
+
+def draws(x):
+    y = CONV(x)
+    return y * (1 + random.random())
+
+
+def draws_integers(x):
+    y = CONV(x)
+    return y * random.randint(100, 200)
+
+
+@torch.compiler.disable
+def uncompiled_number():
+    return random.randint(100, 200)
+
+
+def takes_integers_of_others(x):
+    return CONV(x) * uncompiled_number()
+
+
+def looks_at_the_clock(x):
+    y = CONV(x)
+    now = time.time() % 7 + 1
+    return y * now
+
+
+def draws_with_numpy(x):
+    y = CONV(x)
+    return y * float(np.random.default_rng().random())
+
+
+def sequence():
+    yield from range(100, 200)
+
+
+NUMBERS = sequence()
+
+
+def asks_a_generator(x):
+    y = CONV(x)
+    torch._dynamo.graph_break()
+    return y * next(NUMBERS)
+
+
+@pytest.mark.parametrize(
+    "model, line",
+    [
+        (prints, "print(y.mean().item())"),
+        (logs, 'logger.warning("mean %s", y.mean().item())'),
+        (appends, "SEEN.append(len(SEEN))"),
+        (counts, "STEPS += 1"),
+        (counts_in_a_closure(), "calls += 1"),
+        (counts_in_an_object, "SETTINGS.scale += 1"),
+    ],
+)
+def test_what_is_left_out_is_listed_with_its_line(model, line):
+    program = mlir_npu.capture(model, image(), train=True)
+    assert line in [one.line for one in program.python_between]
+
+
+@pytest.mark.parametrize(
+    "model, line",
+    [
+        (draws, "return y * (1 + random.random())"),
+        (draws_integers, "def draws_integers(x):"),
+        (takes_integers_of_others, "return CONV(x) * uncompiled_number()"),
+        (looks_at_the_clock, "now = time.time() % 7 + 1"),
+        (draws_with_numpy, "return y * float(np.random.default_rng().random())"),
+        (asks_a_generator, "return y * next(NUMBERS)"),
+    ],
+)
+def test_numbers_of_python_that_stay_are_listed_with_their_line(model, line):
+    program = mlir_npu.capture(model, image(), train=True)
+    told = [one for one in program.python_between if "which Python computed" in one.reason]
+    assert [one.line for one in told] == [line]
+
+
+@contextlib.contextmanager
+def without_gradients():
+    with torch.no_grad():
+        yield
+
+
+def manages_a_context(conv, x):
+    y = conv(x)
+    with without_gradients():
+        scale = y.abs().mean() + 1
+    torch._dynamo.graph_break()
+    return y / scale
+
+
+def tries(conv, x):
+    y = conv(x)
+    try:
+        torch._dynamo.graph_break()
+        raise ValueError
+    except ValueError:
+        y = y * 2
+    return y
+
+
+def keeps_a_dictionary(conv, x):
+    found = {"first": conv(x)}
+    torch._dynamo.graph_break()
+    found["second"] = found["first"].tanh()
+    torch._dynamo.graph_break()
+    return {name: value * 2 for name, value in reversed(found.items())}
+
+
+@pytest.mark.parametrize("function", [manages_a_context, tries, keeps_a_dictionary])
+def test_what_moves_tensors_about_is_repeated(function):
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = nn.Conv2d(2, 3, 3)
+
+        def forward(self, x):
+            return function(self.conv, x)
+
+    check_program(Model(), image().requires_grad_())
+
+
+def loops(x):
+    y = CONV(x)
+    while y.abs().max() > 0.5:
+        y = y / 2
+    return y
+
+
+def rounds(x):
+    y = CONV(x)
+    return y * (2 + round(x.abs().max().item())) * (1 + round(x.abs().max().item(), 1))
+
+
+@pytest.mark.parametrize("model", [loops, rounds])
+def test_what_depends_on_tensors_is_compared(model):
+    x = image().clamp(-1, 1)
+    program = mlir_npu.capture(model, x, train=True)
+    torch.testing.assert_close(program(x), model(x), rtol=1e-4, atol=1e-5)
+    try:
+        found = program(x * 16)
+    except MismatchError as error:
+        assert "test_python_between.py" in str(error)
+    else:
+        torch.testing.assert_close(found, model(x * 16), rtol=1e-4, atol=1e-5)
+
+
+def test_arrays_of_numpy_are_refused():
+    @torch.compiler.disable
+    def doubled(y):
+        return torch.from_numpy(y.detach().numpy() * 2)
+
+    with pytest.raises(CaptureError, match="unknown origin"):
+        mlir_npu.capture(lambda x: doubled(CONV(x)).relu(), image(), train=True)
+
+
+class Step(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(2, 2, 3, padding=1)
+
+    def forward(self, x):
+        y = self.conv(x)
+        torch._dynamo.graph_break()
+        return x + y.tanh()
+
+
+def test_twenty_graph_breaks(tmp_path):
+    model, x = nn.Sequential(*(Step() for _ in range(20))), image()
+    program = check_program(model, x.clone().requires_grad_())
+    assert len(program.forward_units) == len(program.backward_units) == 40
+    assert not program.python_between
+    program.save(tmp_path)
+    loaded = mlir_npu.load(tmp_path)
+    model.zero_grad()
+    model(x).square().mean().backward()
+    loaded(x).square().mean().backward()
+    for name, parameter in model.named_parameters():
+        torch.testing.assert_close(
+            loaded.weights[name].grad, parameter.grad, rtol=1e-3, atol=1e-5, msg=name
+        )
