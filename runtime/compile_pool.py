@@ -142,7 +142,8 @@ class CompilePool:
         self._workers = []
 
     def _start(self, size: int, *, imports: bool = False) -> None:
-        for worker in [w for w in self._workers if w.has_ended]:
+        # the job of one that has ended is given to another when its end is heard
+        for worker in [w for w in self._workers if w.has_ended and w.job is None]:
             worker.end()
             self._workers.remove(worker)
         try:
@@ -168,6 +169,8 @@ class CompilePool:
                         waiting.pop()
             for worker in self._answering():
                 number = worker.job
+                if worker not in self._workers:  # it was replaced together with another
+                    continue
                 if number is None:
                     self._hear(worker)
                 elif self._collect(worker, results):

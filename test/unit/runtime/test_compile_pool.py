@@ -73,6 +73,28 @@ def test_crash_takes_one_job_only(pool):
     assert isinstance(pool.run(JOBS[:1])[0], bytes)
 
 
+def test_no_job_is_lost_when_all_workers_leave_at_once(monkeypatch):
+    """The idle one is heard first, while the other has a job."""
+    pool = CompilePool(2)
+    pool.run(JOBS)
+    answering = pool._answering
+
+    def both_leave():
+        monkeypatch.setattr(pool, "_answering", answering)
+        for worker in pool._workers:
+            worker._process.kill()
+            worker._process.wait()
+        return [worker for worker in pool._workers if worker.job is None]
+
+    monkeypatch.setattr(pool, "_answering", both_leave)
+    results = []
+    call = threading.Thread(target=lambda: results.extend(pool.run(JOBS[:1])), daemon=True)
+    call.start()
+    call.join(60)
+    assert len(results) == 1 and isinstance(results[0], WorkerCrash)
+    pool.end()
+
+
 def test_worker_that_left_is_replaced(pool):
     pool.run(JOBS)
     for worker in pool._workers:
