@@ -77,6 +77,8 @@ def test_no_job_is_lost_when_all_workers_leave_at_once(monkeypatch):
     """The idle one is heard first, while the other has a job."""
     pool = CompilePool(2)
     pool.run(JOBS)
+    while not all(worker.ready for worker in pool._workers):
+        pool.run(JOBS)
     answering = pool._answering
 
     def both_leave():
