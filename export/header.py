@@ -16,7 +16,8 @@ _OPENING = """\
  * Calling convention: every function takes one pointer, to an array of pointers. Which pointer
  * stands for what is listed with the function: tensors are packed and row-major in the shape given
  * (their dimensions lie in memory in this order), and must not overlap where one of them is
- * written. All memory is the caller's, <function>_bytes_<slot> bytes of it.
+ * written. All memory is the caller's, <function>_bytes_<slot> bytes of it (of scratch, for
+ * each thread).
  *
  *   input, parameter   read
  *   prepared           read; the function that ends in _prepare writes it, and must run again when
@@ -61,6 +62,8 @@ def header(plan: Plan) -> str:
         macro=macro,
     )
     threads = plan.threads or "mlir_npu_max_threads()"
+    if not plan.threads:
+        text += "int32_t mlir_npu_max_threads(void); /* of mlir_npu_runtime.h */\n\n"
     text += (
         "/* Enough for every function, and bytes of the weights file. */\n"
         f"#define {macro}_WORKSPACE_BYTES {plan.workspace_bytes}\n"

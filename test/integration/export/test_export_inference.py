@@ -243,7 +243,8 @@ def test_header_is_c_and_lists_every_function(tmp_path: Path) -> None:
         "static const entry table[] = {EDGES_ENTRIES(TABLE)};\n"
         "int main(void) {\n"
         "  return !(sizeof table / sizeof *table == 0 EDGES_ENTRIES(NAME) && table[0].call\n"
-        "           && edges_forward_0_npu_0_slots == 7 && EDGES_WEIGHTS_BYTES > 0);\n"
+        "           && edges_forward_0_npu_0_slots == 7 && EDGES_WEIGHTS_BYTES > 0\n"
+        "           && EDGES_THREADS > 0);\n"
         "}\n"
     )
     objects = [tmp_path / part["object"] for part in plan["parts"]]
