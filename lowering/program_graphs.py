@@ -16,6 +16,7 @@ from torch import fx
 from torch.utils import _pytree as pytree
 
 from mlir_npu.errors import CaptureError
+from mlir_npu.lowering import number_functions as numbers
 from mlir_npu.lowering.program_events import CallEvent, GraphEvent, Place, place_of
 
 _OF_NUMBERS = {torch.sym_int: torch.int64, torch.sym_float: torch.float64}
@@ -144,33 +145,19 @@ def _keep_numbers_as_tensors(module: fx.GraphModule) -> None:
             graph.erase_node(node)
         elif node.op == "call_method" and node.target == "item":
             with graph.inserting_after(node):
-                number = graph.call_function(_number, node.args)
+                number = graph.call_function(numbers.number, node.args)
             number.meta = {"stack_trace": node.meta.get("stack_trace")}
             node.replace_all_uses_with(number)
             graph.erase_node(node)
         elif node.op == "call_method" and node.target == "__round__":
-            node.op, node.target = "call_function", _rounded
+            node.op, node.target = "call_function", numbers.rounded
         elif node.target in _OF_NUMBERS:
             node.target, node.args = torch.Tensor.to, (node.args[0], _OF_NUMBERS[node.target])
-        elif node.target is torch.sym_not:
-            node.target = torch.logical_not
+        elif node.target in numbers.OF_TENSORS:
+            node.target = numbers.OF_TENSORS[node.target]
         elif node.target is torch.scalar_tensor and isinstance(node.args[0], fx.Node):
             node.target, node.args = torch.Tensor.to, (node.args[0], node.kwargs["dtype"])
             node.kwargs = {}
-
-
-def _number(tensor: torch.Tensor) -> torch.Tensor:
-    """As Python would compute with it: no gradient, and in double precision."""
-    value = tensor.detach().reshape(())
-    if value.dtype is torch.bool:
-        return value
-    return value.to(torch.float64 if value.is_floating_point() else torch.int64)
-
-
-def _rounded(number: torch.Tensor, digits: int | None = None) -> torch.Tensor:
-    if digits is None:
-        return torch.round(number).to(torch.int64)
-    return torch.round(number, decimals=digits)
 
 
 def of_calls(events: Sequence[CallEvent]) -> TorchGraph:

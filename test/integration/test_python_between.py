@@ -3,6 +3,7 @@ are told with the line. No number of Python becomes part of a program unsaid."""
 
 import contextlib
 import logging
+import math
 import random
 import time
 
@@ -211,7 +212,14 @@ def rounds(x):
     return y * (2 + round(x.abs().max().item())) * (1 + round(x.abs().max().item(), 1))
 
 
-@pytest.mark.parametrize("model", [loops, rounds])
+def computes_with_numbers(x):
+    y = CONV(x)
+    n = y.abs().max().item()
+    smaller, larger = min(n, 0.25), max(0.5, n)
+    return y * smaller * larger * math.floor(n + 3) * math.ceil(n) * math.sqrt(larger)
+
+
+@pytest.mark.parametrize("model", [loops, rounds, computes_with_numbers])
 def test_what_depends_on_tensors_is_compared(model):
     x = image().clamp(-1, 1)
     program = mlir_npu.capture(model, x, train=True)
