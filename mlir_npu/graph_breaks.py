@@ -109,6 +109,8 @@ def _break(
     text = reason.strip()
     if not stack:
         return GraphBreak(text, None, None, resumes)
-    frame = stack[-1]
+    # modules of Python itself that are frozen have no lines
+    own = [frame for frame in stack if not frame.filename.startswith("<frozen")] or stack
+    frame = own[-1]
     line = frame.line or linecache.getline(frame.filename, frame.lineno).strip()
     return GraphBreak(text, f"{frame.filename}:{frame.lineno}", line, resumes)
