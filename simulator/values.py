@@ -11,6 +11,7 @@ from mlir_npu.simulator.errors import UnknownType
 from mlir_npu.simulator.indices import index_function
 from mlir_npu.simulator.machine import Machine
 from mlir_npu.simulator.views import (
+    beginning_function,
     cast_function,
     reshape_function,
     subview_function,
@@ -40,6 +41,8 @@ def value_function(op: ir.Operation, machine: Machine) -> Callable | None:
         return cast_function(op)
     if op.name == "memref.view":
         return _view(op, machine)
+    if op.name == "memref.reinterpret_cast":
+        return beginning_function(op)
     if op.name == "memref.subview":
         return subview_function(op)
     if op.name == "memref.transpose":

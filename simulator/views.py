@@ -36,6 +36,14 @@ def view_function(op: ir.Operation) -> Callable[..., Buffer]:
     return view
 
 
+def beginning_function(op: ir.Operation) -> Callable[..., Buffer]:
+    """Of a reinterpret_cast to the first bytes of a block, which is the only kind that there is."""
+    if len(op.operands) > 1 or list(integers(op, "static_offsets")) != [0]:
+        raise SimulationError(op, "only the beginning of a buffer can be taken so")
+    view = view_function(op)
+    return lambda source: view(source, 0)
+
+
 def subview_function(op: ir.Operation) -> Callable[..., Buffer]:
     parts = [integers(op, f"static_{name}") for name in ("offsets", "sizes", "strides")]
     type_ = ir.MemRefType(op.results[0].type)

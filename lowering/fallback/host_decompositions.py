@@ -17,7 +17,7 @@ from torch._decomp import get_decompositions
 from mlir_npu.lowering.decompose_comparison import maximum, minimum
 from mlir_npu.lowering.decompositions import NPU_DECOMPOSITIONS
 from mlir_npu.lowering.fallback.llvm_ops import ARITHMETIC
-from mlir_npu.lowering.half_precision import in_single_precision, nearest
+from mlir_npu.lowering.half_precision import HALVES, in_single_precision, nearest
 from mlir_npu.lowering.support.rules import find_rule
 
 aten = torch.ops.aten
@@ -41,6 +41,15 @@ def trunc(x: Tensor) -> Tensor:
 def neg(x: Tensor) -> Tensor:
     """torch-mlir negates integers through floats."""
     return NotImplemented if x.is_floating_point() else _zero(x) - x
+
+
+def to_copy(x: Tensor, *, dtype: torch.dtype | None = None, **layout: object) -> Tensor:
+    """From f64 to halves by way of f32, as eager converts; the processor has no instruction, and
+    what LLVM calls instead is not linked."""
+    if x.dtype is not torch.float64 or dtype not in HALVES:
+        return NotImplemented
+    single = aten._to_copy.default(x, dtype=torch.float32)
+    return aten._to_copy.default(single, dtype=dtype, **layout)
 
 
 def isnan(x: Tensor) -> Tensor:
@@ -268,6 +277,7 @@ _OTHERS: dict[torch._ops.OpOverload, Callable] = {
     aten.split_with_sizes.default: split_with_sizes,
     aten.unbind.int: unbind,
     aten.pow.Tensor_Scalar: pow_scalar,
+    aten._to_copy.default: to_copy,
 }
 
 HOST_DECOMPOSITIONS: dict[torch._ops.OpOverload, Callable] = _OTHERS | {
@@ -276,20 +286,29 @@ HOST_DECOMPOSITIONS: dict[torch._ops.OpOverload, Callable] = _OTHERS | {
 }
 
 
+_AT_POSITIONS = frozenset(
+    {
+        *(aten.index.Tensor, aten._unsafe_index.Tensor, aten.index_select.default),
+        *(aten.index_put.default, aten._unsafe_index_put.default),
+    }
+)
+
+
 def explain_respelling(node: fx.Node) -> str | None:
     """What the NPU's rule has against a call that is respelled as for the NPU: such respellings, of
-    calls of floats, are right only where the rule allows the call."""
+    calls of floats and at positions, are right only where the rule allows the call."""
     shared = _AS_ON_NPU.get(node.target)
     rule = find_rule(node)
     own = _OTHERS.get(node.target) or _ARITHMETIC.get(node.target)
     if rule is None or shared is None or own is not shared:
         return None
-    return rule(node) if all(map(_has_static_floats, node.all_input_nodes)) else None
+    values = [operand.meta.get("val") for operand in node.all_input_nodes]
+    floats = all(isinstance(v, Tensor) and v.is_floating_point() for v in values)
+    about = node.target in _AT_POSITIONS or floats
+    return rule(node) if about and all(map(_has_static_elements, values)) else None
 
 
-def _has_static_floats(node: fx.Node) -> bool:
-    """What rules take for granted: floats, and dimensions of known sizes that are not 0."""
-    value = node.meta.get("val")
-    if not isinstance(value, Tensor) or not value.is_floating_point():
-        return False
-    return value.dim() > 0 and all(isinstance(size, int) and size for size in value.shape)
+def _has_static_elements(value: object) -> bool:
+    """What rules take for granted: dimensions of known sizes that are not 0."""
+    shape = getattr(value, "shape", ())
+    return len(shape) > 0 and all(isinstance(size, int) and size for size in shape)

@@ -20,12 +20,12 @@ def prepared_bytes(program) -> int:
 
 
 def convolution(rows, columns, *, bias=True, batch=1):
-    layer = nn.Conv2d(512, 528, 1, bias=bias)
+    layer = nn.Conv2d(512, 1440, 1, bias=bias)
     return nn.Sequential(layer, nn.ReLU()).eval(), torch.randn(batch, 512, rows, columns)
 
 
 def linear(rows):
-    return nn.Sequential(nn.Linear(512, 520), nn.ReLU()).eval(), torch.randn(rows, 512)
+    return nn.Sequential(nn.Linear(512, 1440), nn.ReLU()).eval(), torch.randn(rows, 512)
 
 
 CASES = {
