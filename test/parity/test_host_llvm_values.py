@@ -200,6 +200,14 @@ def test_binary_halves(dtype):
     assert_matches(BINARY, *pairs(SPECIAL_FLOATS, dtype), ulps=1)
 
 
+@pytest.mark.parametrize("dtype", HALVES)
+def test_halves_of_doubles(dtype):
+    """They are rounded twice: what is nearest to f32 first decides ties."""
+    ties = [1 + torch.finfo(dtype).eps / 2 + 2**-40, 1 + torch.finfo(dtype).eps / 2]
+    x = torch.tensor([*SPECIAL_FLOATS, *ties], dtype=torch.float64)
+    assert_matches({"converted": lambda x: x.to(dtype)}, x, ulps=0)
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_power_and_scaled_sum(dtype):
     finite = [v for v in SPECIAL_FLOATS if abs(v) < 1e5]
