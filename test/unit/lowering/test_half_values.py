@@ -29,6 +29,10 @@ def in_type(value, dtype):
     return pytree.tree_map(convert, value)
 
 
+# eager rounds every partial sum of these
+SUMMED_IN_HALVES = {torch.ops.aten._adaptive_avg_pool3d.default}
+
+
 @pytest.mark.parametrize("dtype", HALVES, ids=["bf16", "f16"])
 @pytest.mark.parametrize("name", FLOATS)
 def test_values_are_those_of_eager(name, dtype):
@@ -50,8 +54,13 @@ def test_values_are_those_of_eager(name, dtype):
     (actual,) = traced.graph_module(*inputs, *traced.constants)
     expected = packed(returned(graph_module, eager), traced.results[0])
     assert actual.dtype == expected.dtype
+    rounds = 8 if overload in SUMMED_IN_HALVES else 1
     step = torch.finfo(dtype).eps
     largest = expected.float().nan_to_num(0, 0, 0).abs().max().item()
     torch.testing.assert_close(
-        actual.float(), expected.float(), rtol=2 * step, atol=step * largest / 2, equal_nan=True
+        actual.float(),
+        expected.float(),
+        rtol=2 * step,
+        atol=step * largest / 2 * rounds,
+        equal_nan=True,
     )
