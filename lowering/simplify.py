@@ -7,6 +7,7 @@
 * The empty statistics that evaluation-mode batch normalization returns on the cpu, and that
   training graphs save, are made by the host, so that the normalization itself can be part of a
   region.
+* One number for all dimensions of a convolution is written once for each.
 * A copy over all of a tensor that nobody reads before is a copy only.
 * Calls that nothing reads are dropped.
 """
@@ -22,6 +23,11 @@ from mlir_npu.lowering.fold_constants import fold_constants
 from mlir_npu.lowering.support.rules import find_rule, result
 
 _BINARY = ("aten.add.Tensor", "aten.sub.Tensor", "aten.mul.Tensor", "aten.div.Tensor")
+# position of the image -> positions of lists with a number for each of its dimensions
+_CONVOLUTIONS = {
+    "aten.convolution.default": (0, (3, 4, 5, 7)),
+    "aten.convolution_backward.default": (1, (4, 5, 6, 8)),
+}
 _FRESH_COPIES = ("aten.lift_fresh_copy.default", "aten.clone.default", "aten.detach.default")
 
 
@@ -36,6 +42,7 @@ def simplified_copy(graph_module: fx.GraphModule) -> fx.GraphModule:
     fold_constants(copy)
     for node in list(graph.nodes):
         _drop_empty_operands(node)
+        _write_for_each_dimension(node)
         _fold_literal_operand(copy, node)
         _replace_empty_statistics(graph, node)
         _forget_what_is_overwritten(node)
@@ -55,6 +62,15 @@ def _drop_empty_operands(node: fx.Node) -> None:
     same = all(result(part).dtype == result(node).dtype for part in parts)
     if parts and same and len(parts) < len(node.args[0]):
         node.args = (parts, *node.args[1:])
+
+
+def _write_for_each_dimension(node: fx.Node) -> None:
+    image, lists = _CONVOLUTIONS.get(str(node.target), (0, ()))
+    for position in lists:
+        values = node.args[position]
+        if len(values) == 1:
+            rank = result(node.args[image]).dim() - 2
+            node.update_arg(position, [values[0]] * rank)
 
 
 def _fold_literal_operand(graph_module: fx.GraphModule, node: fx.Node) -> None:

@@ -6,6 +6,7 @@ import zlib
 
 import pytest
 import torch
+from torch import nn
 
 from mlir_npu.lowering.report import collect
 
@@ -153,3 +154,20 @@ def test_gradients_of_3d_convolutions_run_on_the_npu(conv):
     theirs = torch.autograd.grad(conv(x).square().sum(), wanted)
     for one, other in zip(ours, theirs, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+@pytest.mark.parametrize("padding", ["valid", "same"])
+def test_padding_in_words(rank, padding):
+    """PyTorch then gives one number for all dimensions."""
+    kind = (nn.Conv1d, nn.Conv2d, nn.Conv3d)[rank - 1]
+    layer = kind(4, 6, 3, padding=padding, groups=2)
+    x = torch.randn(2, 4, *(7, 6, 5)[:rank], requires_grad=True)
+    compiled = torch.compile(
+        layer, backend="mlir_npu", options={"min_region_macs": 0, "strict": True}
+    )
+    targets = [x, *layer.parameters()]
+    ours = torch.autograd.grad(compiled(x).square().sum(), targets)
+    torch.testing.assert_close(
+        ours, torch.autograd.grad(layer(x).square().sum(), targets), rtol=1e-4, atol=1e-4
+    )
