@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import tempfile
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -11,6 +13,7 @@ from mlir_npu.benchmarks import models
 from mlir_npu.benchmarks.cases import Case, Effort
 from mlir_npu.benchmarks.contest import hold_contest
 from mlir_npu.benchmarks.engines import OURS_COMPILED
+from mlir_npu.benchmarks.engines.pytorch import uses_winograd
 
 BACKENDS = {OURS_COMPILED: "mlir_npu", "eager": None, "inductor": "inductor"}
 CLASSES = 1000
@@ -22,9 +25,13 @@ TOLERANCE = 0.05
 class Step:
     """A call makes the gradients of a model's parameters anew and returns the loss."""
 
-    def __init__(self, model: nn.Module, x: torch.Tensor, backend: str | None) -> None:
+    def __init__(
+        self, model: nn.Module, x: torch.Tensor, backend: str | None, options: dict | None = None
+    ) -> None:
         self.model, self.x = copy.deepcopy(model).train(), x
-        self.forward = torch.compile(self.model, backend=backend) if backend else self.model
+        self.forward = self.model
+        if backend:
+            self.forward = torch.compile(self.model, backend=backend, options=options)
         numbers = torch.Generator().manual_seed(8)
         self.labels = torch.randint(0, CLASSES, (len(x),), generator=numbers)
 
@@ -49,10 +56,13 @@ def training_case(case: Case, names: list[str], effort: Effort) -> dict:
     model = model.float()
 
     def prepare(name: str) -> tuple[Step, dict]:
-        step = Step(model, x, BACKENDS[name])
-        off = [(step() - loss).abs() / loss, (step.gradients() - gradients).norm()]
+        with tempfile.TemporaryDirectory() as folder:
+            options = {"dump_dir": folder} if name == OURS_COMPILED else None
+            step = Step(model, x, BACKENDS[name], options)
+            off = [(step() - loss).abs() / loss, (step.gradients() - gradients).norm()]
+            notes = {"winograd": uses_winograd(Path(folder))}
         off[1] /= gradients.norm()
-        return step, {"difference": max(map(float, off)), "tolerance": TOLERANCE, "notes": {}}
+        return step, {"difference": max(map(float, off)), "tolerance": TOLERANCE, "notes": notes}
 
     counts = {"macs": macs, "least_macs": macs}
     return counts | hold_contest(case, names, effort, OURS_COMPILED, prepare)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -82,6 +83,11 @@ class Frozen(Compiled):
         return call
 
 
+def uses_winograd(dumps: Path) -> bool:
+    """Whether kernels in a folder of dumps do."""
+    return any(WINOGRAD in path.read_text() for path in dumps.rglob("*.mlir"))
+
+
 class MlirNpu(Engine):
     """A captured program of this backend, called directly. notes: what ran on the host, and,
     if that is asked for, whether Winograd kernels run."""
@@ -104,8 +110,7 @@ class MlirNpu(Engine):
         }
         if not self.inspect:
             return ran
-        dumps = self.folder.rglob("*.mlir")
-        return ran | {"winograd": any(WINOGRAD in path.read_text() for path in dumps)}
+        return ran | {"winograd": uses_winograd(self.folder)}
 
 
 class MlirNpuCompile(MlirNpu):
