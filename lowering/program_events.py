@@ -86,4 +86,8 @@ def place_of(node: fx.Node) -> Place:
     if location is None:
         return Place()
     file, _, number = location.rpartition(":")
-    return Place(location, linecache.getline(file, int(number)).strip())
+    return line_of(file, int(number))
+
+
+def line_of(file: str, line: int) -> Place:
+    return Place(f"{file}:{line}", linecache.getline(file, line).strip())

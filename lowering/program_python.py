@@ -1,17 +1,13 @@
-"""What only Python knows while a model is called, and graphs are made for all the same: numbers in
-variables behind a graph break, and variables from outside of the call that the call changes.
+"""Values that only Python knows while a model is called, and that graphs are made for all the same:
+results of uncompiled calls, and what depends on them.
 
 A program keeps what it computed of them, so people are told.
 """
 
 from __future__ import annotations
 
-import collections
-import dis
-import linecache
 import re
-import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,194 +21,166 @@ from mlir_npu.lowering.program_events import (
     Place,
     PythonBetween,
     ReadEvent,
+    line_of,
+    place_of,
 )
-from mlir_npu.lowering.roles import readable
+from mlir_npu.lowering.program_frames import user_sites
+from mlir_npu.lowering.program_origins import (
+    Origin,
+    Site,
+    expressions_at,
+    literals,
+    origin_of,
+    variable,
+)
 from mlir_npu.lowering.source_location import TORCH
 
 _RESUMED = "torch_dynamo_resume_in_"  # functions that Dynamo makes of what is behind a break
+_STACK = "___stack"  # their parameters that are no variables; the last is what the break returned
 _EQUAL = ("EQUALS_MATCH", "CONSTANT_MATCH")
-_SIMPLE = (bool, int, float, complex, str, bytes, type(None))
-_ARITHMETIC = ("add", "sub", "mul", "div", "truediv", "floordiv", "mod", "pow", "remainder")
-_TAKE_VALUES = {
-    *(prefix + name for name in _ARITHMETIC for prefix in ("", "r", "i")),
-    *("eq", "ne", "lt", "le", "gt", "ge", "where", "masked_fill", "clamp", "fill"),
-    *("tensor", "as_tensor", "as_tensor_fullprec", "scalar_tensor"),
-}
-
-
-def numbers_of_python(event: CallEvent, code: types.CodeType | None) -> Iterator[PythonBetween]:
-    """Those that a call of PyTorch between graphs takes, and that are not written in the code.
-    Integers that are sizes or dimensions are as usual as numbers of the code."""
-    name = getattr(event.function, "__name__", "").strip("_")
-    arguments = event.arguments[1:] if name == "full" else event.arguments
-    kinds = (int, float) if name == "full" or name in _TAKE_VALUES else (float,)
-    leaves = pytree.tree_leaves((arguments, dict(event.keywords)))
-    sizes = _sizes(leaves)
-    for number in leaves:
-        if type(number) not in kinds or number in _constants(code):
-            continue
-        if type(number) is float or number not in sizes:
-            yield _stays(number, event.place)
-
-
-def _stays(number: float, place: Place, called: str = "") -> PythonBetween:
-    text = f"{number:g}" if type(number) is float else str(number)
-    told = f"the number {text}{called}, which Python computed, is part of the program"
-    return PythonBetween(place.location, place.line, told, "it stays as it is")
+_NUMBERS = (bool, int, float)
+_RANDOM = "random_value_"  # what Dynamo calls numbers of Python's generator
+_TO_TENSOR = "as_tensor_fullprec"  # by which Dynamo's own code passes a number to a graph
 
 
 @dataclass(frozen=True)
-class _Variables:
-    """table: where they are; before: what was in it."""
+class _Value:
+    """A value whose origin is a call that was not compiled."""
 
-    label: str
-    table: Mapping[str, Any]
-    before: Mapping[str, Any]
+    value: Any
+    origin: Origin
+    place: Place
+    called: str = ""
 
 
-class PythonState:
-    """What Dynamo's frames and guards tell of Python while a call is recorded."""
+@dataclass(frozen=True)
+class _Frame:
+    """sites: of the frame and its callers; returned: the parameter that holds what the uncompiled
+    call before it returned."""
+
+    sites: tuple[Site, ...]
+    returned: str | None
+
+
+class PythonValues:
+    """What Dynamo's frames and guards, and calls between graphs, tell of Python."""
 
     def __init__(self) -> None:
-        self._code: types.CodeType | None = None
-        self._codes: dict[types.CodeType, None] = {}
-        self._watched: dict[int, _Variables] = {}
-        self._numbers: list[tuple[types.CodeType, str, float]] = []
+        self._frame: _Frame | None = None
+        self._breaks: dict[str, set[int]] = {}  # lines by file
+        self._found: list[_Value] = []
 
     def enter(self, frame: Any) -> None:
         """Before Dynamo compiles this frame."""
-        self._code = code = frame.f_code
+        code, self._frame = frame.f_code, None
         if code.co_filename.startswith(TORCH):
             return
-        self._codes[code] = None
-        self._watch("", frame.f_globals)
-        for name, cell in zip(code.co_freevars, frame.closure or ()):
-            self._watch("", _Cell(name, cell), id(cell))
+        breaks = self._breaks.setdefault(code.co_filename, set())
+        returned, line = None, code.co_firstlineno
+        if code.co_name.startswith(_RESUMED):
+            line = int(code.co_name.rpartition("_at_")[2])
+            breaks.add(line)
+            stack = [name for name in frame.f_locals if name.startswith(_STACK)]
+            returned = max(stack, key=lambda name: (len(name), name), default=None)
+        own = Site(code.co_filename, line, uncompiled=breaks)
+        self._frame = _Frame((own, *user_sites(self._breaks)), returned)
 
     def look_at(self, entries: Sequence[Any]) -> None:
         """The guards of the graph that was made of the frame."""
         for entry in entries:
-            if not entry.has_value or self._code is None:
+            if self._frame is None or not entry.has_value or entry.guard_type not in _EQUAL:
                 continue
-            if _has_attributes(entry.value):
-                name = re.sub(r"^G\['([^']*)'\]", r"\1", readable(entry.name))
-                self._watch(f"{name}.", vars(entry.value))
-            elif (
-                type(entry.value) in (int, float)
-                and entry.guard_type in _EQUAL
-                and entry.name.isidentifier()
-                and self._code.co_name.startswith(_RESUMED)
-            ):
-                self._numbers.append((self._code, entry.name, entry.value))
+            name = re.match(r"[A-Za-z_]\w*", entry.name)
+            if name is None or not _is_simple(entry.value):
+                continue
+            origin = self._origin(self._frame, name[0], entry.value)
+            if origin is not None:
+                called = "" if name[0].startswith(_STACK) else f" ({entry.name})"
+                place = line_of(origin.file, origin.lines[0])
+                self._found.append(_Value(entry.value, origin, place, called))
 
-    def _watch(self, label: str, table: Mapping[str, Any], key: int | None = None) -> None:
-        key = id(table) if key is None else key
-        if key not in self._watched:
-            self._watched[key] = _Variables(label, table, _contents(table))
+    def look_at_call(self, event: CallEvent) -> None:
+        """A call of PyTorch between graphs, while it runs."""
+        if getattr(event.function, "__name__", "").strip("_") == _TO_TENSOR:
+            return
+        sites = user_sites(self._breaks)
+        if not sites:
+            return
+        for value, expressions in _given(event, expressions_at(sites[0])):
+            if type(value) not in _NUMBERS or value in literals(expressions):
+                continue
+            origin = origin_of(sites, expressions)
+            if origin is not None:
+                self._found.append(_Value(value, origin, event.place))
 
     def tell(self, events: Sequence[Event]) -> list[PythonBetween]:
         """At the end of the call. Lets go of all that it knows."""
-        told = [*self._numbers_behind_breaks(events), *self._changes()]
-        self._code = None
-        for known in (self._codes, self._watched, self._numbers):
-            known.clear()
-        return told
+        reads = [event for event in events if isinstance(event, ReadEvent)]
+        told = [_stays(v.value, v.place, v.called) for v in self._found if not _is_read(v, reads)]
+        graphs = [event for event in events if isinstance(event, GraphEvent)]
+        told += [one for event in graphs for one in _random_numbers(event)]
+        self._frame = None
+        self._breaks.clear()
+        self._found.clear()
+        return list(dict.fromkeys(told))
 
-    def _numbers_behind_breaks(self, events: Sequence[Event]) -> Iterator[PythonBetween]:
-        read = [event.number for event in events if isinstance(event, ReadEvent)]
-        floats = {id(number) for number in read if type(number) is float}
-        integers = {number for number in read if type(number) is int}
-        integers |= _sizes([t for e in events if isinstance(e, GraphEvent) for t in e.inputs])
-        integers |= _sizes([t for e in events if isinstance(e, GraphEvent) for t in e.outputs])
-        for code, name, number in self._numbers:
-            known = id(number) in floats if type(number) is float else number in integers
-            if known or number in _constants(code):
-                continue
-            line = int(code.co_name.rpartition("_at_")[2])
-            called = "" if name.startswith("___") else f" ({name})"
-            yield _stays(number, _line_of(code, line), called)
-
-    def _changes(self) -> Iterator[PythonBetween]:
-        for variables in self._watched.values():
-            before, after = variables.before, _contents(variables.table)
-            for name in {**before, **after}:
-                if not _same(before.get(name), after.get(name)):
-                    place = self._place_of_change(name)
-                    yield PythonBetween(
-                        place.location,
-                        place.line,
-                        f"the call changes {variables.label}{name}",
-                        "a program does not repeat it, and keeps what it computed with it",
-                    )
-
-    def _place_of_change(self, name: str) -> Place:
-        uses = [
-            (not one.opname.startswith("STORE"), code, one.positions.lineno)
-            for code in self._codes
-            for one in dis.get_instructions(code)
-            if one.argval == name and one.positions and one.positions.lineno
-        ]
-        if not uses:
-            return Place()
-        _, code, line = min(uses, key=lambda use: use[0])
-        return _line_of(code, line)
+    def _origin(self, frame: _Frame, name: str, value: Any) -> Origin | None:
+        site = frame.sites[0]
+        if not name.startswith(_STACK):
+            return origin_of(frame.sites, variable(name))
+        statement = expressions_at(Site(site.file, site.line))
+        if name != frame.returned and value in literals(statement):
+            return None
+        lines = range(site.line, site.line + 1)
+        return Origin(site.file, lines, lines)
 
 
-class _Cell(dict):
-    """A variable of a closure, as the table that it is alone in."""
-
-    def __init__(self, name: str, cell: types.CellType) -> None:
-        self._name, self._cell = name, cell
-
-    def items(self) -> Any:
-        try:
-            return [(self._name, self._cell.cell_contents)]
-        except ValueError:  # it has no value yet
-            return []
+def _is_simple(value: Any) -> bool:
+    return value is None or type(value) in (*_NUMBERS, str)
 
 
-def _contents(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Of variables that hold numbers, text and collections, which are copied."""
-    found = {}
-    for name, value in list(table.items()):
-        if name.startswith("__"):
-            continue
-        if type(value) in _SIMPLE:
-            found[name] = value
-        elif isinstance(value, (list, tuple, collections.deque)):
-            found[name] = tuple(value)
-        elif isinstance(value, dict):
-            found[name] = (*value.keys(), *value.values())
-        elif isinstance(value, set):
-            found[name] = frozenset(value)
-    return found
+def _given(event: CallEvent, expressions: list) -> Iterator[tuple[Any, list]]:
+    """What a call takes, each with the expressions that it may be of."""
+    taken = [*event.arguments, *event.keywords.values()]
+    if len(expressions) == len(taken) + 1 and not isinstance(
+        event.function, type(torch.Tensor.add)
+    ):
+        expressions = expressions[1:]  # the module that the function is in
+    if getattr(event.function, "__name__", "").startswith("__r"):
+        expressions = expressions[::-1]
+    apart = len(expressions) == len(taken)
+    for index, argument in enumerate(taken):
+        for leaf in pytree.tree_leaves(argument):
+            yield leaf, [expressions[index]] if apart else expressions
 
 
-def _same(one: Any, other: Any) -> bool:
-    if type(one) is not type(other):
-        return False
-    if type(one) is tuple:
-        return len(one) == len(other) and all(map(_same, one, other))
-    return one is other or (type(one) in (*_SIMPLE, frozenset) and one == other)
+def _is_read(found: _Value, reads: Sequence[ReadEvent]) -> bool:
+    """Whether it is the number that a tensor held, which programs compare."""
+    if type(found.value) is float:
+        return any(read.number is found.value for read in reads)
+    same = (read for read in reads if read.number == found.value)
+    return any(_may_return(found.origin, read.place) for read in same)
 
 
-def _has_attributes(value: Any) -> bool:
-    """Whether it is an object or Python module, of whoever wrote the model."""
-    if isinstance(value, types.ModuleType):
-        return not value.__name__.startswith("torch")
-    known = (type, types.FunctionType, torch.nn.Module, torch.Tensor)
-    of_torch = type(value).__module__.startswith("torch")
-    return hasattr(value, "__dict__") and not isinstance(value, known) and not of_torch
+def _may_return(origin: Origin, read: Place) -> bool:
+    """Whether the call returns what was read there: it is the call, or in what it calls."""
+    file, _, line = (read.location or ":0").rpartition(":")
+    if file != origin.file or int(line) in origin.lines:
+        return True
+    return int(line) not in origin.around
 
 
-def _sizes(values: Sequence[Any]) -> set[int]:
-    return {size for value in values if isinstance(value, torch.Tensor) for size in value.shape}
+def _random_numbers(event: GraphEvent) -> Iterator[PythonBetween]:
+    """Numbers of Python's generator that a graph takes."""
+    nodes = event.graph_module.graph.find_nodes(op="placeholder")
+    for node, source, value in zip(nodes, event.sources, event.inputs, strict=True):
+        if source.startswith(_RANDOM):
+            place = next((place_of(user) for user in node.users), Place())
+            yield _stays(value.item() if isinstance(value, torch.Tensor) else value, place)
 
 
-def _constants(code: types.CodeType | None) -> list[Any]:
-    return pytree.tree_leaves(code.co_consts) if code is not None else []
-
-
-def _line_of(code: types.CodeType, line: int) -> Place:
-    text = linecache.getline(code.co_filename, line).strip()
-    return Place(f"{code.co_filename}:{line}", text)
+def _stays(value: Any, place: Place, called: str = "") -> PythonBetween:
+    kind = "number" if type(value) in (int, float) else "value"
+    text = f"{value:g}" if type(value) is float else repr(value)
+    told = f"the {kind} {text}{called}, which Python computed, is part of the program"
+    return PythonBetween(place.location, place.line, told, "it stays as it is")

@@ -10,10 +10,6 @@ Events keep the tensors themselves, so that it is known later which is which.
 from __future__ import annotations
 
 import contextlib
-import linecache
-import os
-import sys
-import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,6 +25,7 @@ from torch.utils import _pytree as pytree
 from mlir_npu.errors import CaptureError
 from mlir_npu.graph_breaks import GraphBreak, record_graph_breaks
 from mlir_npu.lowering.capture import STATIC, failure
+from mlir_npu.lowering.program_changes import ChangesOutside
 from mlir_npu.lowering.program_events import (
     CallEvent,
     Event,
@@ -36,14 +33,14 @@ from mlir_npu.lowering.program_events import (
     Place,
     PythonBetween,
     ReadEvent,
+    line_of,
     place_of,
 )
+from mlir_npu.lowering.program_frames import user_frame
 from mlir_npu.lowering.program_numbers import settle_numbers
-from mlir_npu.lowering.program_python import PythonState, numbers_of_python
-from mlir_npu.lowering.source_location import TORCH
+from mlir_npu.lowering.program_python import PythonValues
 
 _OF_DYNAMO = "\n\nfrom user code:"  # behind errors of any kind that are raised while it traces
-_OURS = os.path.dirname(__file__) + os.sep
 # read one element
 _NUMBERS = {"item", "__bool__", "__int__", "__float__", "__index__", "is_nonzero"}
 # say something of a tensor without looking at its contents
@@ -80,7 +77,7 @@ def record_run(model: Callable, arguments: Sequence[Any], keywords: Mapping[str,
         recompile_limit=1 << 20,
         isolate_recompiles=True,  # what others compile of the model stays as it is
     )
-    context.callback = _without_modes(context.callback, recorder.python)
+    context.callback = _without_modes(context.callback, recorder.enter)
     static = config.patch(
         {**STATIC, "capture_scalar_outputs": True, "accumulated_recompile_limit": 1 << 20}
     )
@@ -112,7 +109,8 @@ class _Recorder(TorchFunctionMode):
     def __init__(self) -> None:
         super().__init__()
         self.found = Recording()
-        self.python = PythonState()
+        self.python = PythonValues()
+        self.changes = ChangesOutside()
         self._guarded: list[Any] = []  # values of local variables that graphs were made for
 
     def __torch_function__(
@@ -124,11 +122,11 @@ class _Recorder(TorchFunctionMode):
     def _call(self, function: Callable, arguments: tuple, keywords: Mapping) -> Any:
         grad, watch = torch.is_grad_enabled(), _Watch(pytree.tree_leaves((arguments, keywords)))
         result = function(*arguments, **keywords)
-        place, code = _place()
+        place = _place()
         event = CallEvent(
             function, arguments, keywords, result, place, grad, watch.wanted, watch.written()
         )
-        self.found.left += numbers_of_python(event, code)
+        self.python.look_at_call(event)
         name = getattr(function, "__name__", str(function))
         if any(isinstance(leaf, torch.Tensor) for leaf in pytree.tree_leaves(result)):
             self.found.events.append(event)
@@ -169,9 +167,15 @@ class _Recorder(TorchFunctionMode):
 
         return run
 
+    def enter(self, frame: Any) -> None:
+        """Before Dynamo compiles this frame."""
+        self.python.enter(frame)
+        self.changes.enter(frame)
+
     def look_at_guards(self, entries: Sequence[Any]) -> list[bool]:
         """Remember which numbers in variables a graph was made for."""
         self.python.look_at(entries)
+        self.changes.look_at(entries)
         for entry in entries:
             if entry.has_value and entry.guard_type in ("EQUALS_MATCH", "CONSTANT_MATCH"):
                 if type(entry.value) is float or (
@@ -184,7 +188,7 @@ class _Recorder(TorchFunctionMode):
         """Dynamo keeps this object for as long as the model's code, so it must let go of all."""
         found, self.found = self.found, Recording()
         found.events, told = settle_numbers(found.events, self._guarded)
-        found.left += [*told, *self.python.tell(found.events)]
+        found.left += [*told, *self.python.tell(found.events), *self.changes.tell()]
         found.result, found.breaks = result, breaks
         self._guarded.clear()
         return found
@@ -213,16 +217,9 @@ def _numbers_as_tensors(
     return tuple(seen), reads
 
 
-def _place() -> tuple[Place, types.CodeType | None]:
-    """Of the innermost frame outside of PyTorch, and its code."""
-    frame = sys._getframe(2)
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if not file.startswith((TORCH, _OURS, "<")) or file.startswith("<stdin"):
-            line = linecache.getline(file, frame.f_lineno).strip()
-            return Place(f"{file}:{frame.f_lineno}", line), frame.f_code
-        frame = frame.f_back
-    return Place(), None
+def _place() -> Place:
+    frame = user_frame()
+    return Place() if frame is None else line_of(frame.f_code.co_filename, frame.f_lineno)
 
 
 def _source(node: fx.Node) -> str:
@@ -230,12 +227,12 @@ def _source(node: fx.Node) -> str:
     return source.name if source is not None else node.name
 
 
-def _without_modes(callback: Callable, python: PythonState) -> Callable:
+def _without_modes(callback: Callable, enter: Callable[[Any], None]) -> Callable:
     """Dynamo's callback, which compiles frames, with no mode active."""
 
     def compile_frame(frame: Any, *arguments: Any, **keywords: Any) -> Any:
         with _no_modes():
-            python.enter(frame)
+            enter(frame)
             return callback(frame, *arguments, **keywords)
 
     compile_frame._torchdynamo_orig_backend = callback

@@ -148,7 +148,7 @@ def test_what_is_left_out_is_listed_with_its_line(model, line):
     "model, line",
     [
         (draws, "return y * (1 + random.random())"),
-        (draws_integers, "def draws_integers(x):"),
+        (draws_integers, "return y * random.randint(100, 200)"),
         (takes_integers_of_others, "return CONV(x) * uncompiled_number()"),
         (looks_at_the_clock, "now = time.time() % 7 + 1"),
         (draws_with_numpy, "return y * float(np.random.default_rng().random())"),
@@ -161,6 +161,125 @@ def test_numbers_of_python_that_stay_are_listed_with_their_line(model, line):
     told = [one for one in program.python_between if "which Python computed" in one.reason]
     assert [one.line for one in told] == [line]
     assert all(one.line for one in program.python_between if one.location)
+
+
+THREE = 3  # channels of the convolution, and written in its code: equal numbers tell nothing
+
+
+@torch.compiler.disable
+def three():
+    return THREE
+
+
+@torch.compiler.disable
+def several():
+    return THREE, [True, {"first": THREE}]
+
+
+def crosses_a_break(x):
+    y, count = CONV(x), 3
+    n = three()
+    torch._dynamo.graph_break()
+    return y * n * count
+
+
+def decides(x):
+    y = CONV(x)
+    if three() == 3:
+        y = y * 2
+    return y
+
+
+def unpacks(x):
+    n, (wanted, found) = several()
+    y = CONV(x)
+    torch._dynamo.graph_break()
+    return y * n * found["first"] if wanted else y
+
+
+def shapes(x):
+    y = CONV(x)
+    return y.view(1, three(), -1)
+
+
+def draws_what_is_a_size(x):
+    return CONV(x) * random.randint(3, 3)
+
+
+class Scaled(nn.Module):
+    def forward(self, x, n):
+        torch._dynamo.graph_break()
+        return CONV(x) * n
+
+
+SCALED = Scaled()
+
+
+def passes_on(x):
+    n = three()
+    return SCALED(x, n)
+
+
+def runs_uncompiled(x):
+    for _ in range(2):
+        n = three()
+        y = SCALED(x, n) + SCALED(x, x.shape[1]) * 3
+        torch._dynamo.graph_break()
+    return y
+
+
+@torch.compiler.disable
+def scaled_by(y, n):
+    return y * n
+
+
+def calls_uncompiled(x):
+    n = three()
+    return scaled_by(CONV(x), n)
+
+
+@pytest.mark.parametrize(
+    "model, line",
+    [
+        (crosses_a_break, "n = three()"),
+        (decides, "if three() == 3:"),
+        (unpacks, "n, (wanted, found) = several()"),
+        (shapes, "return y.view(1, three(), -1)"),
+        (draws_what_is_a_size, "return CONV(x) * random.randint(3, 3)"),
+        (passes_on, "n = three()"),
+        (runs_uncompiled, "n = three()"),
+        (calls_uncompiled, "return y * n"),
+    ],
+)
+def test_values_of_python_are_listed_whatever_they_are_equal_to(model, line):
+    program = mlir_npu.capture(model, image(), train=True)
+    told = [one for one in program.python_between if "which Python computed" in one.reason]
+    assert {one.line for one in told} == {line}
+
+
+class Known(nn.Module):
+    """Numbers of sizes, of the model, of compiled functions and of the text."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale, self.conv = 5, nn.Conv2d(2, 3, 3)
+
+    def doubled(self, n):
+        return 2 * n
+
+    def forward(self, x):
+        y = self.conv(x)
+        batch, channels = y.shape[:2]
+        n, m = self.doubled(self.scale), len(x.shape) + int(math.sqrt(49))
+        torch._dynamo.graph_break()
+        y = y.view(batch, channels, -1) * n * m * 1.5
+        torch._dynamo.graph_break()
+        return scaled_by(y, 7) * n
+
+
+def test_numbers_that_a_program_knows_are_not_listed():
+    program = mlir_npu.capture(Known(), image(), train=True)
+    assert not [one for one in program.python_between if "which Python computed" in one.reason]
 
 
 @contextlib.contextmanager
