@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
+from mlir_npu.call_checks import autocast_dtype, check_autocast, refuse_overlap
 from mlir_npu.capture_stitched import capture_stitched
-from mlir_npu.errors import MismatchError
 from mlir_npu.explanation import Explanation
 from mlir_npu.lowering.capture_compile import Executable
 from mlir_npu.lowering.capture_inputs import Inputs
@@ -53,7 +53,7 @@ class Program:
         # the number of inputs, where they are nothing but tensors by position
         simple = inputs.plain and not inputs.keywords and not inputs.constants
         self._simple = inputs.positional if simple else -1
-        self._autocast = _autocast()
+        self._autocast = autocast_dtype()
         self._lock = threading.Lock()
         self._bound = watch, self._bind(watch)
 
@@ -67,9 +67,9 @@ class Program:
         if not (watch.unchanged() and binding.holds()):
             watch, binding = self._renew()
         if self._written:
-            self._refuse_overlap(taken, watch)
+            refuse_overlap(self._executable, self._inputs, taken, watch.tensors)
         if torch.is_autocast_enabled("cpu") or self._autocast is not None:
-            self._check_autocast()
+            check_autocast(self._autocast)
         if not torch.is_grad_enabled():
             return self._build(binding(taken), leaves, watch.tensors)
         with torch.no_grad():
@@ -206,13 +206,6 @@ class Program:
                 return False
         return not self._inputs.constants
 
-    def _check_autocast(self) -> None:
-        if (now := _autocast()) != self._autocast:
-            raise MismatchError(
-                f"autocast is {_describe(now)}, and was {_describe(self._autocast)} when the model "
-                "was captured: capture it again under autocast as it is now"
-            )
-
     def _bind(self, watch: Watch) -> Binding:
         if self._executable is None:
             return Binding((), lambda _: (), (), (), (), None)
@@ -225,23 +218,6 @@ class Program:
             self._bound = bound = watch, self._bind(watch)
         return bound
 
-    def _refuse_overlap(self, leaves: Sequence[Any], watch: Watch) -> None:
-        """What is written must not be another argument too: the graph knows them as two."""
-        places = {"input": leaves, "model": watch.tensors}
-        owners: dict[int, list] = {}
-        for argument in self._executable.arguments:
-            tensor = places[argument.source][argument.index]
-            owners.setdefault(tensor.untyped_storage().data_ptr(), []).append(argument)
-        for argument in self._written:
-            tensor = places[argument.source][argument.index]
-            shared = owners[tensor.untyped_storage().data_ptr()]
-            if len(shared) > 1 and any(a.source == "input" for a in shared) and tensor.numel():
-                names = [t.name for t in self._inputs.tensors if t.index == shared[0].index]
-                raise MismatchError(
-                    f"inputs share memory that the model writes to ({', '.join(names)}), and did "
-                    "not when it was captured: pass copies"
-                )
-
 
 @dataclass(frozen=True)
 class _Watched:
@@ -251,12 +227,3 @@ class _Watched:
 
     def current(self) -> tuple[torch.Tensor, ...]:
         return self.program._bound[0].renewed().tensors
-
-
-def _autocast() -> torch.dtype | None:
-    """What autocast casts to, None if it is off."""
-    return torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else None
-
-
-def _describe(autocast: torch.dtype | None) -> str:
-    return "off" if autocast is None else f"on, with {autocast}"
