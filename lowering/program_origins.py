@@ -71,11 +71,10 @@ def expressions_at(site: Site) -> list[ast.expr]:
 
 
 def literals(expressions: Sequence[ast.expr]) -> list[object]:
-    """Those that are written in them."""
+    """Those that are written in them, and the same with a minus, which is an operator."""
     nodes = [node for one in expressions for node in ast.walk(one)]
     found = [node.value for node in nodes if isinstance(node, ast.Constant)]
-    negated = [v for v in found if isinstance(v, (int, float)) and not isinstance(v, bool)]
-    return [*found, *(-value for value in negated)]
+    return [*found, *(-value for value in found if type(value) in (int, float))]
 
 
 def _origin(
@@ -172,7 +171,7 @@ def _span(node: ast.AST) -> Span:
 
 
 def _scope_at(site: Site) -> Scope | None:
-    """The innermost function around the line that can have made the code."""
+    """The innermost function around the line, or the module."""
     tree = _tree(site.file)
     if tree is None:
         return None
