@@ -138,6 +138,8 @@ HOST_STAGES = (
             "linalg-generalize-named-ops",
             "linalg-fuse-elementwise-ops",
             *CLEANUP,
+            "hoist-broadcasts",
+            "recompute-producers",
             "linalg-fold-unit-extent-dims",
             "linalg-fuse-elementwise-ops",
             *CLEANUP,
