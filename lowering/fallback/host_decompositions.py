@@ -64,7 +64,7 @@ def var_mean(
     keepdim: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Two passes, in the tensor's type; torch-mlir computes in f64."""
-    dims = dim or list(range(x.dim()))
+    dims = (dim or list(range(x.dim()))) if x.dim() else []
     count = math.prod(x.shape[d] for d in dims)
     mean = aten.mean.dim(x, dims, True)
     distance = x - mean

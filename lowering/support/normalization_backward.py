@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import fx
 
 from mlir_npu.lowering.half_statistics import mistyped_statistics
+from mlir_npu.lowering.support.reduction import one_number
 from mlir_npu.lowering.support.rules import MAX_RANK, arguments, rule, shape
 
 
@@ -34,4 +35,4 @@ def group_norm_backward(node: fx.Node) -> str | None:
 @rule("aten._softmax_backward_data.default", "aten._log_softmax_backward_data.default")
 def softmax_backward(node: fx.Node) -> str | None:
     """Gradients of softmax and log_softmax over any dimension."""
-    return None
+    return one_number(node)

@@ -32,6 +32,32 @@ def test_reductions_of_no_dimension(function, caplog):
     assert "internal error" not in caplog.text
 
 
+REDUCTIONS = {
+    **{f.__name__: lambda x, f=f: f(x, 0) for f in (torch.sum, torch.mean, torch.amax, torch.amin)},
+    **{f.__name__: lambda x, f=f: f(x, 0) for f in (torch.softmax, torch.log_softmax)},
+    "logsumexp": lambda x: torch.logsumexp(x, 0),
+    "var": lambda x: torch.var(x, 0, correction=0),
+    "std": lambda x: torch.std(x, 0, correction=0),
+    "norm": lambda x: torch.linalg.vector_norm(x, dim=0),
+}
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+@pytest.mark.parametrize("options", [{}, {"min_region_macs": 0}], ids=["host", "npu"])
+def test_gradients_of_reductions_of_a_dimension_that_is_not_there(name, options, caplog):
+    def function(x):
+        return REDUCTIONS[name](x * 2) * 3
+
+    x = torch.tensor(2.5, requires_grad=True)
+    result = torch.compile(function, backend="mlir_npu", options=options)(x)
+    expected = function(x)
+    torch.testing.assert_close(result, expected)
+    (gradient,), (wanted,) = (torch.autograd.grad(y, x) for y in (result, expected))
+    torch.testing.assert_close(gradient, wanted, equal_nan=True)
+    assert "internal error" not in caplog.text
+    assert "runs on the host (llvm): stage" not in caplog.text
+
+
 def test_a_constant_position_of_no_dimension(caplog):
     def choose(x):
         return x.index_select(0, torch.tensor([0])) + 1
