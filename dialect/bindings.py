@@ -1,8 +1,8 @@
 """The one place that imports MLIR, so that the name and version of the bindings appear once.
 
 Everything else writes `from mlir_npu.dialect.bindings import ir, arith, ...`. Nothing here imports
-torch, except `fx_importer`, which is called by the lowering only. The op classes of a dialect are
-imported when they are first asked for: all of them cost more than starting the rest of npu-opt.
+torch. The op classes of a dialect are imported when they are first asked for: all of them cost more
+than starting the rest of npu-opt.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch_mlir._mlir_libs import _torchMlir
 from torch_mlir.dialects import ext
 from torch_mlir.passmanager import PassManager
 
-__all__ = ["PassManager", "ext", "fx_importer", "ir", "make_context"]
+__all__ = ["PassManager", "ext", "ir", "make_context"]
 
 # Name -> module, or module and attribute, imported on first use.
 _ON_DEMAND = {
@@ -66,13 +66,6 @@ def make_context() -> ir.Context:
     _torchMlir.register_dialect(context)
     _load_npu(context)
     return context
-
-
-def fx_importer() -> type:
-    """torch-mlir's FxImporter class; the import pulls in torch."""
-    from torch_mlir.extras.fx_importer import FxImporter
-
-    return FxImporter
 
 
 def _load_npu(context: ir.Context) -> None:

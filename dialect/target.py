@@ -166,6 +166,15 @@ def set_target(module: ir.Operation, target: Target) -> None:
     module.attributes[ATTRIBUTE_NAME] = target.to_attribute(module.context)
 
 
+def set_threads(module: ir.Operation, count: int | None) -> None:
+    """Fix the number of threads of a module; None leaves it to torch."""
+    from mlir_npu.dialect.bindings import ir
+
+    if count:
+        i64 = ir.IntegerType.get_signless(64)
+        module.attributes["npu.num_threads"] = ir.IntegerAttr.get(i64, count)
+
+
 def _width(element_type: str) -> int:
     digits = re.match(r"[a-z]+(\d+)", element_type)
     return int(digits.group(1)) if digits else 32
@@ -232,9 +241,7 @@ def _value(value: Any, kind: type, origin: str, key: str, most: int = 0) -> Any:
         return _from_table(value, kind, origin, key + ".")
     if kind is int:
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-            raise TargetError(
-                f"{origin}: '{key}' must be an integer in [1, {most}], got {value!r}"
-            )
+            raise TargetError(f"{origin}: '{key}' must be an integer in [1, {most}], got {value!r}")
         return value
     if not isinstance(value, kind):
         expected = {bool: "true or false", str: "text"}[kind]

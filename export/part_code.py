@@ -11,9 +11,9 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mlir_npu.dialect.target import load_target, set_target
+from mlir_npu.dialect.target import load_target, set_target, set_threads
 from mlir_npu.errors import RegionCompileError
-from mlir_npu.lowering.compile_region import COMPILING, set_threads
+from mlir_npu.lowering.compile_region import COMPILING
 from mlir_npu.lowering.import_error import RegionImportError
 from mlir_npu.lowering.plan import Part
 from mlir_npu.options import Options
@@ -102,7 +102,7 @@ def _compile(
         imported = lower_to_linalg(module, retraced, parameters)
         with module.context, ir.Location.unknown():
             set_target(module.operation, load_target(target))
-            set_threads(module, options.num_threads)
+            set_threads(module.operation, options.num_threads)
             texts["linalg"] = module.operation.get_asm()
             signature = plan_module(module, recipe, keep)
             for stage in recipe.encode:

@@ -20,7 +20,7 @@ import torch
 from torch import fx
 
 from mlir_npu.errors import RegionCompileError
-from mlir_npu.lowering.compile_region import COMPILING, set_threads
+from mlir_npu.lowering.compile_region import COMPILING
 from mlir_npu.lowering.import_error import RegionImportError
 from mlir_npu.lowering.plan import Part
 from mlir_npu.lowering.retrace import Retraced, retrace
@@ -83,7 +83,7 @@ class Region:
         Raises ValueError for an unknown level, and RegionCompileError if the way there fails.
         """
         from mlir_npu.dialect.bindings import ir
-        from mlir_npu.dialect.target import load_target, set_target
+        from mlir_npu.dialect.target import load_target, set_target, set_threads
         from mlir_npu.lowering.importer import lower_to_linalg, torch_module
         from mlir_npu.passes.pipelines import stage_names
         from mlir_npu.passes.run_stages import StageFailure, run_stages
@@ -100,7 +100,7 @@ class Region:
                 lower_to_linalg(module, self._retraced, self._parameters)
                 with module.context, ir.Location.unknown():
                     set_target(module.operation, load_target(options.target))
-                    set_threads(module, options.num_threads)
+                    set_threads(module.operation, options.num_threads)
                     if level != "linalg":
                         modes = {"schedule": options.schedule, "winograd": options.winograd}
                         run_stages(module, last=level, **modes)

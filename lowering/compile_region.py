@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from torch import fx
 
-from mlir_npu.dialect.target import load_target, set_target
+from mlir_npu.dialect.target import load_target, set_target, set_threads
 from mlir_npu.errors import RegionCompileError
 from mlir_npu.lowering.import_error import RegionImportError
 from mlir_npu.lowering.plan import Part
@@ -101,15 +101,6 @@ def compile_region(part: Part, options: Options, parameters: Set[str]) -> Compil
             raise RegionCompileError(str(error)) from error
 
 
-def set_threads(module: ir.Module, count: int | None) -> None:
-    """Fix the number of threads of a module; None leaves it to torch."""
-    from mlir_npu.dialect.bindings import ir
-
-    if count:
-        i64 = ir.IntegerType.get_signless(64)
-        module.operation.attributes["npu.num_threads"] = ir.IntegerAttr.get(i64, count)
-
-
 def import_region(
     part: Part, options: Options, parameters: Set[str], dump: StageDump | None = None
 ) -> ImportedRegion:
@@ -129,7 +120,7 @@ def import_region(
     module = imported.module
     with module.context, ir.Location.unknown():
         set_target(module.operation, load_target(options.target))
-        set_threads(module, options.num_threads)
+        set_threads(module.operation, options.num_threads)
     dump.stage("import", module)
     return imported
 
@@ -156,14 +147,14 @@ def _compile_apart(
 ) -> RegionCode:
     """Without MLIR in this process."""
     from mlir_npu.lowering.decompositions import REGION_DECOMPOSITIONS
-    from mlir_npu.lowering.import_apart import ImportRequest
+    from mlir_npu.lowering.importer import import_request
     from mlir_npu.lowering.retrace import retrace
 
     dump = StageDump(None, part.name)
     try:
         retraced = retrace(part.graph_module, REGION_DECOMPOSITIONS)
         target = load_target(options.target)
-        request = ImportRequest.of(retraced, frozenset(parameters), target, options.num_threads)
+        request = import_request(retraced, parameters, target, options.num_threads)
         (module,) = run_apart([("import_graph", (request,))])
         if isinstance(module, Exception):
             raise module

@@ -27,10 +27,10 @@ from mlir_npu.runtime.compile_worker import receive, send
 
 _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from mlir_npu.runtime.compile_worker import main; main(imports=json.loads(sys.argv[2]))"
+    "from mlir_npu.runtime.compile_worker import main; main()"
 )
 _STDERR_CHARACTERS = 2000
-MOST = 8  # each takes 100 MB or more, one with torch 400
+MOST = 8  # each takes 100 MB or more
 
 logger = logging.getLogger("mlir_npu.passes")
 
@@ -52,13 +52,12 @@ Job = tuple[str, tuple]  # a method of Session, and its arguments
 
 
 class _Worker:
-    """One process. `job`: the number of the one that it is at; ready: it has come up; imports:
-    it comes up with what imports graphs."""
+    """One process. `job`: the number of the one that it is at; ready: it has come up."""
 
-    def __init__(self, imports: bool = False) -> None:
+    def __init__(self) -> None:
         self._errors = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _START, json.dumps(sys.path), json.dumps(imports)],
+            [sys.executable, "-c", _START, json.dumps(sys.path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -113,10 +112,9 @@ class CompilePool:
         return any(not worker.has_ended for worker in self._workers)
 
     def start(self) -> None:
-        """Start a process that imports graphs, if there is none at all; it comes up while the
-        caller goes on."""
+        """Start the processes, which come up while the caller goes on."""
         with self._lock, contextlib.suppress(NoWorkers):
-            self._start(1, imports=True)
+            self._start()
 
     def run(self, jobs: Sequence[Job]) -> list[Any]:
         """The result of every job, or the exception that it raised: WorkerCrash if it died of it.
@@ -141,14 +139,14 @@ class CompilePool:
             worker.abandon()
         self._workers = []
 
-    def _start(self, size: int, *, imports: bool = False) -> None:
+    def _start(self) -> None:
         # the job of one that has ended is given to another when its end is heard
         for worker in [w for w in self._workers if w.has_ended and w.job is None]:
             worker.end()
             self._workers.remove(worker)
         try:
-            while len(self._workers) < size:
-                self._workers.append(_Worker(imports))
+            while len(self._workers) < self._size:
+                self._workers.append(_Worker())
         except OSError as error:
             raise NoWorkers(str(error)) from error
 
@@ -158,7 +156,7 @@ class CompilePool:
         self._workers = []
 
     def _run(self, jobs: Sequence[Job]) -> list[Any]:
-        self._start(self._size)
+        self._start()
         results: list[Any] = [None] * len(jobs)
         waiting = list(reversed(range(len(jobs))))
         done = 0
@@ -217,7 +215,7 @@ class CompilePool:
     def _replace(self, worker: _Worker) -> None:
         worker.end()
         self._workers.remove(worker)
-        self._start(self._size)
+        self._start()
 
 
 def cores() -> int:

@@ -1,6 +1,4 @@
-"""A process that compiles: reads jobs from its input, writes replies to its output.
-
-Only one that imports graphs has torch.
+"""A process that compiles, without torch: reads jobs from its input, writes replies to its output.
 
 A message is its length in 8 bytes and a pickle. The first one out says that the worker is ready. A
 job is the name of a method of `Session` and its arguments; a reply is whether it went well, the
@@ -40,16 +38,13 @@ def _read(file: BinaryIO, size: int) -> bytes:
     return data
 
 
-def main(imports: bool) -> None:
-    """imports: whether to get ready for graphs, too."""
+def main() -> None:
     jobs, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what native code prints is not a reply
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this
     faulthandler.enable()
     records = _collect_records()
     session = _session()
-    if imports:
-        from mlir_npu.lowering import import_apart, importer  # noqa: F401
     send(replies, "ready")
     while select.select([jobs], [], [], IDLE_SECONDS)[0]:
         try:

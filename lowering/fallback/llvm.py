@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import fx
 
-from mlir_npu.dialect.target import load_target, set_target
+from mlir_npu.dialect.target import load_target, set_target, set_threads
 from mlir_npu.errors import HostLoweringError, RegionCompileError
-from mlir_npu.lowering.compile_region import COMPILING, StageDump, build_code, set_threads
+from mlir_npu.lowering.compile_region import COMPILING, StageDump, build_code
 from mlir_npu.lowering.fallback.llvm_ops import explain_refusal
 from mlir_npu.lowering.half_statistics import mistyped_statistics
 from mlir_npu.lowering.import_error import RegionImportError
@@ -65,7 +65,7 @@ def _compile(part: Part, options: Options) -> RegionCode:
     imported = import_retraced(retrace_host(part))
     with imported.module.context, ir.Location.unknown():
         set_target(imported.module.operation, load_target("host"))
-        set_threads(imported.module, options.num_threads)
+        set_threads(imported.module.operation, options.num_threads)
     dump.stage("import", imported.module)
     return build_code(imported, HOST_RECIPE, run_here, dump, use_cache=options.cache)
 

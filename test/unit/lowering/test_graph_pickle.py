@@ -6,9 +6,8 @@ import types
 
 import pytest
 import torch
-from aten_graphs import trace
 
-from mlir_npu.lowering.graph_pickle import dump_graph, dumps, load_graph
+from mlir_npu.lowering.graph_pickle import dumps
 
 FORMATS = (torch.contiguous_format, torch.channels_last, torch.preserve_format)
 
@@ -21,16 +20,6 @@ def script(monkeypatch):
     monkeypatch.setattr(sys, "modules", {module.__name__: module, **sys.modules})
     with pytest.raises(pickle.PicklingError, match=module.__name__):
         pickle.dumps(torch.contiguous_format)
-
-
-def copies(x):
-    return [x.clone(memory_format=memory_format) for memory_format in FORMATS]
-
-
-def test_graphs_name_no_module_of_the_user(script):
-    graph = load_graph(dump_graph(trace(copies, torch.randn(1, 2, 3, 3))))
-    found = [node.kwargs.get("memory_format") for node in graph.graph.nodes]
-    assert tuple(value for value in found if value is not None) == FORMATS
 
 
 def test_values_name_no_module_of_the_user(script):

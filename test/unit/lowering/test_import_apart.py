@@ -7,12 +7,10 @@ from aten_graphs import trace
 from torch import nn
 
 from mlir_npu.dialect.bindings import ir, make_context
-from mlir_npu.dialect.target import load_target
-from mlir_npu.lowering.compile_region import set_threads
+from mlir_npu.dialect.target import load_target, set_threads
 from mlir_npu.lowering.decompositions import NPU_DECOMPOSITIONS
-from mlir_npu.lowering.import_apart import ImportRequest
 from mlir_npu.lowering.import_error import RegionImportError
-from mlir_npu.lowering.importer import import_graph
+from mlir_npu.lowering.importer import import_graph, import_request
 from mlir_npu.lowering.retrace import retrace
 
 CONVOLUTION = torch.ops.aten.convolution.default
@@ -32,16 +30,15 @@ def test_the_same_module_comes_out():
     weights = graph_module.graph.find_nodes(op="placeholder")[1].name
     here = import_graph(graph_module, parameters={weights}, decompositions=NPU_DECOMPOSITIONS)
     retraced = retrace(graph_module, NPU_DECOMPOSITIONS)
-    request = ImportRequest.of(retraced, frozenset({weights}), load_target("edge"), 3)
+    request = import_request(retraced, {weights}, load_target("edge"), 3)
     travelled = pickle.loads(pickle.dumps(request))
-    assert travelled.around.constants == ()
     with make_context(), ir.Location.unknown():
         module = ir.Module.parse(travelled.run())
         assert "edge" in str(module.operation.attributes["npu.target"])
         assert "npu.num_threads = 3" in module.operation.get_asm()
         body = module.body.operations[0].get_asm(enable_debug_info=True)
     with here.module.context, ir.Location.unknown():
-        set_threads(here.module, 3)
+        set_threads(here.module.operation, 3)
         assert here.module.body.operations[0].get_asm(enable_debug_info=True) == body
     assert "model.py" in body
     assert retraced.interface({weights}).parameters == here.interface.parameters == (1,)
