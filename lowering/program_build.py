@@ -85,7 +85,9 @@ def _items(recording: Recording) -> list[TorchGraph | ReadEvent]:
     """Graphs, and numbers to check; calls that follow each other under one mode are one graph."""
     events = [e for e in recording.events if not isinstance(e, ReadEvent) or e.decides]
     items: list[TorchGraph | ReadEvent] = []
-    for (kind, _), group in itertools.groupby(events, lambda e: (type(e), getattr(e, "grad", 0))):
+    for (kind, _), group in itertools.groupby(
+        events, lambda e: (type(e), getattr(e, "mode", None))
+    ):
         if kind is CallEvent:
             items.append(of_calls(list(group)))
         else:
@@ -142,7 +144,7 @@ class _Builder:
                 replace(TensorType.of(tensor), requires_grad=id(tensor) in graph.wanted)
                 for tensor in graph.inputs
             ]
-            return compile_unit(module, types, arguments, self.options, grad=graph.grad)
+            return compile_unit(module, types, arguments, self.options, mode=graph.mode)
         except CaptureError as error:
             if error.location is not None:
                 raise

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import linecache
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,18 +22,36 @@ class Place:
     line: str | None = None
 
 
+@dataclass(frozen=True)
+class Mode:
+    """grad: whether gradients are recorded; autocast: what it casts to, None if it is off."""
+
+    grad: bool
+    autocast: torch.dtype | None
+
+    @classmethod
+    def now(cls) -> Mode:
+        autocast = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else None
+        return cls(torch.is_grad_enabled(), autocast)
+
+    @contextlib.contextmanager
+    def restored(self) -> Iterator[None]:
+        enabled = self.autocast is not None
+        with torch.set_grad_enabled(self.grad), torch.autocast("cpu", self.autocast, enabled):
+            yield
+
+
 @dataclass(frozen=True, eq=False)
 class GraphEvent:
     """A graph of Dynamo was called. outputs: with tensors in the place of numbers that depend on
-    data; sources: where Dynamo found each input; grad: whether gradients were recorded; wanted: ids
-    of the inputs that required a gradient before; written: inputs that require one after, and were
-    changed in place."""
+    data; sources: where Dynamo found each input; wanted: ids of the inputs that required a gradient
+    before; written: inputs that require one after, and were changed in place."""
 
     graph_module: fx.GraphModule
     inputs: tuple[Any, ...]
     outputs: tuple[Any, ...]
     sources: tuple[str, ...]
-    grad: bool
+    mode: Mode
     wanted: frozenset[int]
     written: tuple[torch.Tensor, ...]
 
@@ -46,7 +65,7 @@ class CallEvent:
     keywords: Mapping[str, Any]
     result: Any
     place: Place
-    grad: bool
+    mode: Mode
     wanted: frozenset[int]
     written: tuple[torch.Tensor, ...]
 

@@ -7,12 +7,17 @@ import os
 import sys
 import types
 from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
 
 from mlir_npu.lowering.program_origins import Site, Span
 from mlir_npu.lowering.source_location import TORCH
 
 _OURS = os.path.dirname(__file__) + os.sep
 _CALLS_THE_MODEL = "record_run"
+_MODULE_CALL = torch.nn.Module._wrapped_call_impl.__code__
 _OF_DYNAMO = ("__compiled_fn_", "__resume_at_")  # what code that it made calls
 
 
@@ -26,6 +31,14 @@ def user_sites(breaks: Mapping[str, set[int]]) -> list[Site]:
     are compiled but for these, by file."""
     inside = itertools.takewhile(lambda frame: not _calls_the_model(frame), _frames())
     return [_site(frame, breaks) for frame in inside if _is_of_user(frame)]
+
+
+def given_to_module() -> list[Any] | None:
+    """What the model gives to the module of PyTorch's own that makes the call; None if there is no
+    such module between."""
+    inner = itertools.takewhile(lambda frame: not _is_of_user(frame), _frames())
+    calls = [frame.f_locals for frame in inner if frame.f_code is _MODULE_CALL]
+    return pytree.tree_leaves((calls[-1]["args"], calls[-1]["kwargs"])) if calls else None
 
 
 def _frames() -> Iterator[types.FrameType]:

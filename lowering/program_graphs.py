@@ -17,7 +17,7 @@ from torch.utils import _pytree as pytree
 
 from mlir_npu.errors import CaptureError
 from mlir_npu.lowering import number_functions as numbers
-from mlir_npu.lowering.program_events import CallEvent, GraphEvent, Place, place_of
+from mlir_npu.lowering.program_events import CallEvent, GraphEvent, Mode, Place, place_of
 
 _OF_NUMBERS = {torch.sym_int: torch.int64, torch.sym_float: torch.float64}
 _CHECKS = ("_check", "_check_is_size", "_assert_async", "_assert_scalar", "sym_constrain_range")
@@ -35,7 +35,7 @@ class TorchGraph:
     inputs: tuple[torch.Tensor, ...]
     sources: tuple[str, ...]
     made: tuple[tuple[torch.Tensor, fx.Node], ...]
-    grad: bool
+    mode: Mode
     place: Place
     wanted: frozenset[int]
     rewritten: frozenset[int]
@@ -74,7 +74,7 @@ def of_graph(event: GraphEvent) -> TorchGraph:
         tuple(inputs),
         tuple(sources),
         tuple(made),
-        event.grad,
+        event.mode,
         place,
         event.wanted,
         frozenset(map(id, event.written)),
@@ -189,7 +189,7 @@ class _Calls:
             tuple(self._inputs),
             ("",) * len(self._inputs),
             tuple(self._made),
-            events[0].grad,
+            events[0].mode,
             events[0].place,
             _wanted_first(events),
             frozenset(written),

@@ -24,7 +24,7 @@ from mlir_npu.lowering.program_events import (
     line_of,
     place_of,
 )
-from mlir_npu.lowering.program_frames import user_sites
+from mlir_npu.lowering.program_frames import given_to_module, user_sites
 from mlir_npu.lowering.program_origins import (
     Origin,
     Site,
@@ -93,7 +93,7 @@ class PythonValues:
             name = re.match(r"[A-Za-z_]\w*", entry.name)
             if name is None or not _is_simple(entry.value):
                 continue
-            origin = self._origin(self._frame, name[0], entry.value)
+            origin = self._origin(self._frame, name[0], entry.value, attribute="." in entry.name)
             if origin is not None:
                 called = "" if name[0].startswith(_STACK) else f" ({entry.name})"
                 place = line_of(origin.file, origin.lines[0])
@@ -106,8 +106,11 @@ class PythonValues:
         sites = user_sites(self._breaks)
         if not sites:
             return
+        given = given_to_module()  # its other numbers are its own attributes
         for value, expressions in _given(event, expressions_at(sites[0])):
             if type(value) not in _NUMBERS or value in literals(expressions):
+                continue
+            if given is not None and not any(value is one for one in given):
                 continue
             origin = origin_of(sites, expressions)
             if origin is not None:
@@ -124,12 +127,12 @@ class PythonValues:
         self._found.clear()
         return list(dict.fromkeys(told))
 
-    def _origin(self, frame: _Frame, name: str, value: Any) -> Origin | None:
+    def _origin(self, frame: _Frame, name: str, value: Any, *, attribute: bool) -> Origin | None:
         site = frame.sites[0]
         if not name.startswith(_STACK):
             return origin_of(frame.sites, variable(name))
         statement = expressions_at(Site(site.file, site.line))
-        if name != frame.returned and value in literals(statement):
+        if name != frame.returned and (attribute or value in literals(statement)):
             return None
         lines = range(site.line, site.line + 1)
         return Origin(site.file, lines, lines)

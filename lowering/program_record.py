@@ -30,6 +30,7 @@ from mlir_npu.lowering.program_events import (
     CallEvent,
     Event,
     GraphEvent,
+    Mode,
     Place,
     PythonBetween,
     ReadEvent,
@@ -50,7 +51,7 @@ _METADATA = {
     *("is_floating_point", "is_complex", "is_signed", "get_device", "is_same_size", "is_tensor"),
     *("result_type", "can_cast", "is_inference", "is_pinned", "is_shared", "__set__"),
 }
-
+_MODES = {"_set_grad_enabled"}  # change how later calls are made, which these know
 
 _MOST_NUMBERS = 64  # of a list, that are followed
 _TOLD = (
@@ -68,9 +69,15 @@ class Recording:
     result: Any = None
 
 
-def record_run(model: Callable, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Recording:
-    """Call the model. Raises CaptureError for a call that PyTorch refuses, and what it raises."""
-    recorder = _Recorder()
+def record_run(
+    model: Callable,
+    arguments: Sequence[Any],
+    keywords: Mapping[str, Any],
+    modules: Mapping[str, torch.nn.Module],
+) -> Recording:
+    """Call the model, of these modules. Raises CaptureError for a call that PyTorch refuses, and
+    what it raises."""
+    recorder = _Recorder(modules)
     context = torch._dynamo.optimize(
         recorder.backend,
         guard_filter_fn=recorder.look_at_guards,
@@ -106,11 +113,11 @@ class _Watch:
 
 
 class _Recorder(TorchFunctionMode):
-    def __init__(self) -> None:
+    def __init__(self, modules: Mapping[str, torch.nn.Module]) -> None:
         super().__init__()
         self.found = Recording()
         self.python = PythonValues()
-        self.changes = ChangesOutside()
+        self.changes = ChangesOutside(modules)
         self._guarded: list[Any] = []  # values of local variables that graphs were made for
 
     def __torch_function__(
@@ -120,11 +127,11 @@ class _Recorder(TorchFunctionMode):
 
     @torch._dynamo.disable
     def _call(self, function: Callable, arguments: tuple, keywords: Mapping) -> Any:
-        grad, watch = torch.is_grad_enabled(), _Watch(pytree.tree_leaves((arguments, keywords)))
+        mode, watch = Mode.now(), _Watch(pytree.tree_leaves((arguments, keywords)))
         result = function(*arguments, **keywords)
         place = _place()
         event = CallEvent(
-            function, arguments, keywords, result, place, grad, watch.wanted, watch.written()
+            function, arguments, keywords, result, place, mode, watch.wanted, watch.written()
         )
         self.python.look_at_call(event)
         name = getattr(function, "__name__", str(function))
@@ -137,7 +144,7 @@ class _Recorder(TorchFunctionMode):
         elif name == "tolist" and arguments[0].numel() <= _MOST_NUMBERS:
             self.found.events += _reads_of_list(arguments[0], result, place)
             self.found.left.append(PythonBetween(place.location, place.line, *_TOLD))
-        elif name not in _METADATA:
+        elif name not in _METADATA | _MODES:
             self.found.left.append(
                 PythonBetween(
                     place.location,
@@ -154,12 +161,12 @@ class _Recorder(TorchFunctionMode):
 
         @torch._dynamo.disable
         def run(*inputs: Any) -> Any:
-            grad, watch = torch.is_grad_enabled(), _Watch(inputs)
+            mode, watch = Mode.now(), _Watch(inputs)
             with torch._C.DisableTorchFunction():
                 outputs = graph_module.forward(*inputs)
                 seen, reads = _numbers_as_tensors(graph_module, outputs)
             event = GraphEvent(
-                graph_module, inputs, seen, sources, grad, watch.wanted, watch.written()
+                graph_module, inputs, seen, sources, mode, watch.wanted, watch.written()
             )
             self.found.events.append(event)
             self.found.events += reads

@@ -29,6 +29,7 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from mlir_npu.errors import CaptureError
 from mlir_npu.lowering.compile_graph import CompiledGraph, compile_graph
 from mlir_npu.lowering.joint_graph import partition_joint
+from mlir_npu.lowering.program_events import Mode
 from mlir_npu.lowering.program_plan import PartCall
 from mlir_npu.lowering.roles import CapturedGraph, Role, describe_value
 from mlir_npu.options import Options
@@ -85,16 +86,17 @@ def compile_unit(
     arguments: Sequence[Argument],
     options: Options,
     *,
-    grad: bool,
+    mode: Mode,
 ) -> CompiledUnit:
-    """inputs: what it will be called with. Raises CaptureError, and what compile_graph raises."""
+    """inputs: what it will be called with; mode: in which it was called. Raises
+    CaptureError, and what compile_graph raises."""
     # whatever has a size that only data know is refused
     shapes = ShapeEnv(allow_scalar_outputs=False, allow_dynamic_output_shape_ops=False)
-    mode = FakeTensorMode(shape_env=shapes, static_shapes=True, allow_non_fake_inputs=True)
-    examples = [_example(mode, type_) for type_ in inputs]
+    fake = FakeTensorMode(shape_env=shapes, static_shapes=True, allow_non_fake_inputs=True)
+    examples = [_example(fake, type_) for type_ in inputs]
     compiler = _Compiler(graph_module, examples, arguments, options)
     eager_backward = functorch_config.patch(force_non_lazy_backward_lowering=True)
-    with tracing(TracingContext(mode)), eager_backward, torch.set_grad_enabled(grad):
+    with tracing(TracingContext(fake)), eager_backward, mode.restored():
         aot_autograd(
             fw_compiler=functools.partial(compiler.compile, "forward"),
             bw_compiler=functools.partial(compiler.compile, "backward"),

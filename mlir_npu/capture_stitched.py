@@ -32,7 +32,6 @@ _NOTHING_TO_TRAIN = (
     "train=True, but no result depends on a parameter or input that requires a gradient: call "
     "requires_grad_() on one, or capture without train"
 )
-_DYNAMO_MARK = "_is_torch_compile"
 
 
 def capture_stitched(
@@ -57,11 +56,11 @@ def capture_stitched(
         {tensor.name: leaves[tensor.index] for tensor in described.tensors}, state, _tensors()
     )
     arguments, named = described.unflatten(leaves)
-    with torch.set_grad_enabled(train), _untouched(modules, state) as changed:
-        recording = record_run(model, arguments, named)
+    with torch.set_grad_enabled(train), _untouched(modules, state):
+        recording = record_run(model, arguments, named, modules)
     with keeping_code():
         built = build_program(recording, known, options, train=train)
-    stitched = _stitch(built, described, recording, leaves, changed, options)
+    stitched = _stitch(built, described, recording, leaves, options)
     results = pytree.tree_leaves(recording.result)
     if train and not any(getattr(leaf, "requires_grad", False) for leaf in results):
         raise CaptureError(_NOTHING_TO_TRAIN, compiles=False)
@@ -81,12 +80,11 @@ def _stitch(
     inputs: Inputs,
     recording: Recording,
     leaves: Sequence[Any],
-    changed: Sequence[str],
     options: Options,
 ) -> Stitched:
     plan = built.plan
     kept = [built.tensors[name] for name in (*plan.parameters, *plan.constants)]
-    between = _python_between(recording, changed)
+    between = _python_between(recording)
     if between:
         logger.warning(
             "the program leaves out Python that ran between graphs, at %s: see "
@@ -130,7 +128,7 @@ _EMPTY = "Call to `torch._dynamo.graph_break()`"
 _LEFT_OUT = "PyTorch calls in it are compiled; nothing else that it does is repeated"
 
 
-def _python_between(recording: Recording, changed: Sequence[str]) -> tuple[PythonBetween, ...]:
+def _python_between(recording: Recording) -> tuple[PythonBetween, ...]:
     found = list(recording.left)
     checked = {
         event.place.location for event in recording.events if getattr(event, "decides", False)
@@ -139,10 +137,6 @@ def _python_between(recording: Recording, changed: Sequence[str]) -> tuple[Pytho
         reason = one.reason.split("\n")[0]
         if one.location not in checked and not reason.startswith(_EMPTY):
             found.append(PythonBetween(one.location, one.line, reason, _LEFT_OUT))
-    found += [
-        PythonBetween(None, None, f"the call changes {name}", "a program does not repeat it")
-        for name in changed
-    ]
     return tuple(dict.fromkeys(found))
 
 
@@ -172,11 +166,9 @@ def _tensors() -> dict[int, torch.Tensor]:
 @contextlib.contextmanager
 def _untouched(
     modules: Mapping[str, torch.nn.Module], state: Mapping[str, torch.Tensor]
-) -> Iterator[list[str]]:
+) -> Iterator[None]:
     """Take back what the call does to modules, their tensors and the random numbers. Raises
-    CaptureError if it replaces a parameter or buffer. Names of other attributes that it changed are
-    in the list, at the end."""
-    changed: list[str] = []
+    CaptureError if it replaces a parameter or buffer."""
     random = torch.get_rng_state()
     contents = {name: tensor.detach().clone() for name, tensor in state.items()}
     owners = [
@@ -187,17 +179,14 @@ def _untouched(
     tables = [(path, module, *map(dict, _tables(module))) for path, module in owners]
     replaced: list[str] = []
     try:
-        yield changed
+        yield
     finally:
         torch.set_rng_state(random)
         for path, module, *before in tables:
             for table, old in zip(_tables(module), before):
                 names = [n for n in {**table, **old} if table.get(n) is not old.get(n)]
-                full = [f"{path}.{name}".lstrip(".") for name in names]
-                if table is module.__dict__:
-                    changed += [name for name in full if not name.endswith(_DYNAMO_MARK)]
-                else:
-                    replaced += full
+                if table is not module.__dict__:
+                    replaced += [f"{path}.{name}".lstrip(".") for name in names]
                 table.update(old)
                 for name in table.keys() - old.keys():
                     del table[name]

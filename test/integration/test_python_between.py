@@ -80,6 +80,35 @@ def counts_in_an_object(x):
     return y * SETTINGS.scale
 
 
+class Keeps(nn.Module):
+    """What a module keeps of a call, with the lines of it in a module inside of another."""
+
+    def __init__(self, keep):
+        super().__init__()
+        self.inner = Keeper(keep)
+
+    def forward(self, x):
+        return self.inner(x) * 2
+
+
+class Keeper(nn.Module):
+    def __init__(self, keep):
+        super().__init__()
+        self.conv, self.keep = nn.Conv2d(2, 3, 3), keep
+        self.calls, self.seen, self.last = 0, [], None
+
+    def forward(self, x):
+        y = self.conv(x)
+        if self.keep == "number":
+            self.calls += 1
+        elif self.keep == "element":
+            self.seen.append(x.shape[0])
+        elif self.keep == "tensor":
+            self.last = y
+        torch._dynamo.graph_break()
+        return y
+
+
 def draws(x):
     y = CONV(x)
     return y * (1 + random.random())
@@ -137,6 +166,9 @@ def asks_a_generator(x):
         (counts, "STEPS += 1"),
         (counts_in_a_closure(), "calls += 1"),
         (counts_in_an_object, "SETTINGS.scale += 1"),
+        (Keeps("number"), "self.calls += 1"),
+        (Keeps("element"), "self.seen.append(x.shape[0])"),
+        (Keeps("tensor"), "self.last = y"),
     ],
 )
 def test_what_is_left_out_is_listed_with_its_line(model, line):
@@ -280,6 +312,79 @@ class Known(nn.Module):
 def test_numbers_that_a_program_knows_are_not_listed():
     program = mlir_npu.capture(Known(), image(), train=True)
     assert not [one for one in program.python_between if "which Python computed" in one.reason]
+
+
+class OwnModules(nn.Module):
+    """PyTorch's modules in a function that runs uncompiled, and as callees of broken calls."""
+
+    def __init__(self):
+        super().__init__()
+        pool, dropout = nn.MaxPool2d(2), nn.Dropout(0.5)
+        self.layers = nn.ModuleList([nn.Conv2d(2, 2, 3, padding=1, groups=2), pool, dropout])
+        self.head = nn.Conv2d(2, 3, 3)
+
+    def forward(self, x):
+        with torch.no_grad():
+            for layer in self.layers:
+                x = layer(x)
+                torch._dynamo.graph_break()
+        return self.head(scaled_by(x, 2))
+
+
+def test_numbers_of_pytorchs_own_modules_and_modes_are_not_listed():
+    program = mlir_npu.capture(OwnModules(), image(), train=True)
+    told = [one.reason for one in program.python_between]
+    assert all("uncompiled" in reason or "disable" in reason for reason in told), told
+
+
+def resizes(x):
+    y = CONV(x)
+    for _ in range(2):
+        y = nn.Dropout(random.random())(y)
+        y = nn.MaxUnpool2d(1)(y, torch.zeros_like(y, dtype=torch.int64), [three() * 2, three() * 2])
+        torch._dynamo.graph_break()
+    return y
+
+
+def test_numbers_that_are_given_to_pytorchs_own_modules_are_listed():
+    program = mlir_npu.capture(resizes, image(), train=True)
+    told = [one.line for one in program.python_between if "number 6" in one.reason]
+    assert len(told) == 1 and "MaxUnpool2d" in told[0]
+
+
+@torch.compiler.disable
+def multiplies_halves(y):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return (y @ torch.eye(6)).float() + COMPILED(y)
+
+
+COMPILED = nn.Sequential(nn.Linear(6, 6), nn.ReLU())
+
+
+def test_uncompiled_functions_keep_their_autocast():
+    x = image()
+    program = mlir_npu.capture(lambda x: multiplies_halves(CONV(x)) * 2, x, train=True)
+    result = CONV(x)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        halves = (result @ torch.eye(6)).float() + COMPILED(result)
+    torch.testing.assert_close(program(x), halves * 2, rtol=1e-2, atol=1e-2)
+    rough = ((result @ torch.eye(6)) + COMPILED(result)) * 2
+    assert (program(x) - halves * 2).abs().mean() < (program(x) - rough).abs().mean()
+
+
+@torch.compiler.disable
+def reads(y):
+    mean = y.square().mean().item()
+    return mean if mean > 100 else 2 * mean
+
+
+def test_a_number_is_compared_to_rounding():
+    for _ in range(5):  # sums of the program and of eager are made in another order
+        x = image()
+        program = mlir_npu.capture(lambda x: CONV(x) * reads(CONV(x)), x, train=True)
+        program(x)
+    with pytest.raises(MismatchError):
+        program(x * 1.001)
 
 
 @contextlib.contextmanager
