@@ -8,6 +8,7 @@ followed by verification. Printing and failure reports treat both alike.
 from __future__ import annotations
 
 import difflib
+import functools
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -40,17 +41,25 @@ def run_pipeline(
     pipeline: str,
     *,
     after_each: Callable[[str, ir.Module], None] | None = None,
+    verify_each: bool = True,
 ) -> None:
     """Run `builtin.module(pass{options},func.func(pass),...)` on a module, in place.
 
     Names and options are checked before anything runs (PipelineError), and the module is verified
-    after every pass. `after_each(pass_name, module)` is called after every leaf pass. Raises
-    PipelineFailure.
+    after every pass, unless the caller does so in the end (verify_each). `after_each(pass_name,
+    module)` is called after every leaf pass. Raises PipelineFailure.
     """
-    root = parse_pipeline(pipeline)
     with module.context, ir.Location.unknown():
-        _check(root.nested, (root.name,))
-        _run(module, root.nested, (root.name,), after_each)
+        root = _checked(pipeline)
+        _run(module, root.nested, (root.name,), after_each, verify_each)
+
+
+@functools.lru_cache(maxsize=64)
+def _checked(pipeline: str) -> PipelineElement:
+    """Every kernel goes through the same ones."""
+    root = parse_pipeline(pipeline)
+    _check(root.nested, (root.name,))
+    return root
 
 
 def _check(elements: tuple[PipelineElement, ...], anchors: tuple[str, ...]) -> None:
@@ -88,20 +97,23 @@ def _run(
     elements: tuple[PipelineElement, ...],
     anchors: tuple[str, ...],
     after_each: Callable[[str, ir.Module], None] | None,
+    verify_each: bool,
 ) -> None:
     for element in elements:
         if element.nested is not None:
-            _run(module, element.nested, (*anchors, element.name), after_each)
+            _run(module, element.nested, (*anchors, element.name), after_each, verify_each)
             continue
-        _run_leaf(module, element, anchors)
+        _run_leaf(module, element, anchors, verify_each)
         if after_each is not None:
             after_each(element.name, module)
 
 
-def _run_leaf(module: ir.Module, element: PipelineElement, anchors: tuple[str, ...]) -> None:
+def _run_leaf(
+    module: ir.Module, element: PipelineElement, anchors: tuple[str, ...], verify: bool
+) -> None:
     with collected_diagnostics(module.context) as diagnostics:
         try:
-            _run_pass(module, element, anchors)
+            _run_pass(module, element, anchors, verify)
         except (ir.MLIRError, PassFailure, TargetError) as error:
             raise PipelineFailure(element.name, diagnostics or as_diagnostics(error)) from error
     if any(diagnostic.severity == "error" for diagnostic in diagnostics):
@@ -110,15 +122,20 @@ def _run_leaf(module: ir.Module, element: PipelineElement, anchors: tuple[str, .
         _LOGGER.warning("%s: %s", element.name, diagnostic)
 
 
-def _run_pass(module: ir.Module, element: PipelineElement, anchors: tuple[str, ...]) -> None:
+def _run_pass(
+    module: ir.Module, element: PipelineElement, anchors: tuple[str, ...], verify: bool
+) -> None:
     ours = find_pass(element.name)
     if ours is None:
-        PassManager.parse(_anchored(element, anchors)).run(module.operation)
+        manager = PassManager.parse(_anchored(element, anchors))
+        manager.enable_verifier(verify)
+        manager.run(module.operation)
         return
     options = _options(ours, element)
     for anchor in _anchor_operations(module.operation, anchors[1:]):
         ours.function(anchor, options)
-    module.operation.verify()
+    if verify:
+        module.operation.verify()
 
 
 def _anchored(element: PipelineElement, anchors: tuple[str, ...]) -> str:

@@ -71,16 +71,30 @@ def run_stages(
 
 
 def run_stage(module: ir.Module, stage: Stage) -> None:
-    """Run one stage and its check."""
+    """Run one stage and its check.
+
+    The module is verified once, at the end. If that or a pass fails, the stage runs again with a
+    check after every pass, to tell which one it was.
+    """
     from mlir_npu.passes.diagnostics import Diagnostic
     from mlir_npu.passes.pass_manager import PipelineFailure, run_pipeline
     from mlir_npu.passes.verify_stage import StageViolation, verify_stage
 
     before = module.operation.clone(False)
     done: list[str] = []
+
+    def note(name: str, _: ir.Module) -> None:
+        done.append(name)
+
     try:
-        run_pipeline(module, stage.pipeline, after_each=lambda name, _: done.append(name))
-        verify_stage(module, stage.name)
+        try:
+            run_pipeline(module, stage.pipeline, after_each=note, verify_each=False)
+            verify_stage(module, stage.name)
+        except StageViolation:
+            raise
+        except Exception:
+            run_pipeline(before.clone(False), stage.pipeline)
+            raise
     except PipelineFailure as failure:
         name, diagnostics = failure.pass_name, tuple(failure.diagnostics)
         raise StageFailure(stage, name, diagnostics, before.get_asm()) from failure

@@ -114,6 +114,21 @@ def test_a_fault_in_a_pass_is_reported_as_one(monkeypatch):
     assert error.value.pass_name == "broken" and isinstance(error.value.__cause__, KeyError)
 
 
+def test_the_pass_that_breaks_a_module_is_named(monkeypatch):
+    from mlir_npu.passes import registry
+
+    def breaking(module, options):
+        function = module.regions[0].blocks[0].operations[0]
+        function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get([], []))
+
+    entry = registry.Pass("breaking", breaking, registry.NoOptions, "", __name__)
+    monkeypatch.setitem(registry._PASSES, "breaking", entry)
+    module = parse("func.func @k(%0: index) { return }")
+    with pytest.raises(StageFailure, match="entry block must have 0 arguments") as error:
+        run_stage(module, Stage("cpu", ("cse", "breaking", "symbol-dce")))
+    assert error.value.pass_name == "breaking"
+
+
 def test_normalise_wants_calls_only():
     text = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
       %0 = arith.negf %x : tensor<4xf32>
