@@ -122,6 +122,7 @@ STAGES = (
             "reconcile-unrealized-casts",
             "move-halves-as-integers",
             "limit-code-growth",
+            "align-stacks",
             "insert-thread-team",
         ),
     ),

@@ -4,26 +4,33 @@ In a padded image a tap of the window may meet data for some pixels of a tile, f
 Where the columns of a tile are known at compile time, the steps of each tap are emitted for those
 pixels alone. Row taps are loops whose bounds come from where the tile stands: of two rows of
 pixels, the lower one begins with earlier taps, and the upper one ends with later ones.
+
+Rounding errors of a sum grow with the number of its terms, so long sums of floats are sums of
+partial sums. What was added up before waits in memory meanwhile, which costs one load, one addition
+and one store of each accumulator for each part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.analysis.loop_nest import Dim, merge
-from mlir_npu.passes.microkernels.arithmetic import multiply_add, widened
+from mlir_npu.passes.microkernels.arithmetic import add, is_integer, multiply_add, widened
 from mlir_npu.passes.microkernels.axis import Axis
 from mlir_npu.passes.microkernels.emit import Offset, loop, maximum, minimum
 from mlir_npu.passes.microkernels.nest import Lane, Tile, advance
-from mlir_npu.passes.microkernels.region import splat
+from mlir_npu.passes.microkernels.region import splat, splat_constant
 
 INPUT, WEIGHTS = 0, 1
 # Operands of a nest with a window: the last two are positions in rows and columns of the image.
 ROW_POSITION, COLUMN_POSITION = -2, -1
 # Innermost reductions up to this many steps are unrolled: a loop would cost more than it saves.
 UNROLLED_STEPS = 4
+# Sums of as many terms are made of parts; terms of a part, about.
+LONG_SUM, PART_TERMS = 768, 512
 
 Bounds = tuple[Offset | int, Offset | int]
 
@@ -118,15 +125,22 @@ def _reduce_taps(
 ) -> list[ir.Value]:
     """Row taps in a loop, column taps one by one, each for the pixels for which it meets data."""
     channels = merge([window.channels])
+    terms = window.horizontal.taps * window.channels.extent
+    is_long = _is_long(values, window.vertical.taps * terms)
+    by_taps = is_long and terms > PART_TERMS
+    by_rows = is_long and not by_taps
 
     def row(counter: Offset, carried: list[ir.Value]) -> list[ir.Value]:
+        return _added(carried, lambda sums: taps(counter, sums), by_rows)
+
+    def taps(counter: Offset, carried: list[ir.Value]) -> list[ir.Value]:
         start = advance(tile.cursor, window.row_taps, counter)
         for tap in range(window.horizontal.taps):
             pixels = [p for p, taps in enumerate(shape.column_taps) if tap in taps]
             moved = tile.at(advance(start, window.column_taps, tap))
 
             def steps(part: TileShape, chosen: list[ir.Value], moved=moved) -> list[ir.Value]:
-                return _reduce(part, moved, channels, chosen)
+                return _added(chosen, lambda sums: _reduce(part, moved, channels, sums), by_taps)
 
             carried = _for_pixels(shape, pixels, carried, steps)
         return carried
@@ -152,12 +166,89 @@ def _reduce(
     bounds: Bounds | None = None,
 ) -> list[ir.Value]:
     """Loops over `dims`; `bounds` of the first, all of it by default."""
+    if not _is_long(values, prod(dim.extent for dim in dims)):
+        return _loops(shape, tile, dims, values, bounds)
+    dim, *inner = dims
+    terms = prod(other.extent for other in inner)
+    if not _is_long(values, terms):
+        return in_parts(
+            dim.extent,
+            terms,
+            values,
+            lambda start, end, sums: _loops(shape, tile, dims, sums, (start, end)),
+            bounds,
+        )
+
+    def iteration(counter: Offset, carried: list[ir.Value]) -> list[ir.Value]:
+        return _reduce(shape, tile.at(advance(tile.cursor, dim, counter)), inner, carried)
+
+    return loop(*(bounds or (0, dim.extent)), 1, iteration, values)
+
+
+def in_parts(
+    extent: int,
+    terms: int,
+    values: list[ir.Value],
+    reduce: Callable[[Offset, Offset, list[ir.Value]], Sequence[ir.Value]],
+    bounds: Bounds | None = None,
+) -> list[ir.Value]:
+    """`values` and `reduce(start, end, sums)` of all iterations, `terms` in each, part by part if
+    they are many. bounds: of the iterations, `extent` at most."""
+    lower, upper = bounds or (Offset(), Offset(None, extent))
+    if not _is_long(values, extent * terms):
+        return list(reduce(lower, upper, values))
+    size = _part_size(extent, max(1, PART_TERMS // terms))
+    are_equal = bounds is None and extent % size == 0
+
+    def part(start: Offset, carried: list[ir.Value]) -> list[ir.Value]:
+        end = start + size if are_equal else minimum(start + size, upper)
+        return _added(carried, lambda sums: reduce(start, end, sums))
+
+    return loop(lower, upper, size, part, values)
+
+
+def _part_size(extent: int, most: int) -> int:
+    """Of equal parts of `extent`, or `most` if these would be short."""
+    parts = -(-extent // most)
+    equal = (extent // n for n in range(parts, 2 * parts + 1) if extent % n == 0)
+    return next(equal, most)
+
+
+def _is_long(values: Sequence[ir.Value], terms: int) -> bool:
+    return terms >= LONG_SUM and not is_integer(values[0].type)
+
+
+def _added(
+    values: Sequence[ir.Value],
+    sums: Callable[[list[ir.Value]], Sequence[ir.Value]],
+    apart: bool = True,
+) -> list[ir.Value]:
+    """`values` and the sums of some more terms, which are added up apart or to the values."""
+    if not apart:
+        return list(sums(list(values)))
+    zeros = [_zeros(value) for value in values]
+    return [add(value, sum_) for value, sum_ in zip(values, sums(zeros), strict=True)]
+
+
+def _zeros(like: ir.Value) -> ir.Value:
+    type_ = ir.VectorType(like.type)
+    return splat_constant(ir.FloatAttr.get(type_.element_type, 0.0), type_.shape[0])
+
+
+def _loops(
+    shape: TileShape,
+    tile: Tile,
+    dims: list[Dim],
+    values: list[ir.Value],
+    bounds: Bounds | None = None,
+) -> list[ir.Value]:
+    """One loop for each of `dims`."""
     if not dims:
         return accumulate(shape, tile, values)
     dim, *inner = dims
 
     def iteration(counter: Offset, carried: list[ir.Value]) -> Sequence[ir.Value]:
-        return _reduce(shape, tile.at(advance(tile.cursor, dim, counter)), inner, carried)
+        return _loops(shape, tile.at(advance(tile.cursor, dim, counter)), inner, carried)
 
     if not inner and bounds is None and dim.extent <= UNROLLED_STEPS:
         for step in range(dim.extent):

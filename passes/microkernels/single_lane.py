@@ -25,7 +25,12 @@ from mlir_npu.passes.microkernels.horizontal import join
 from mlir_npu.passes.microkernels.lanes import load_lanes
 from mlir_npu.passes.microkernels.nest import Tile, advance
 from mlir_npu.passes.microkernels.region import splat_constant
-from mlir_npu.passes.microkernels.register_reduction import INPUT, WEIGHTS, TileShape
+from mlir_npu.passes.microkernels.register_reduction import (
+    INPUT,
+    WEIGHTS,
+    TileShape,
+    in_parts,
+)
 
 Steps = Callable[[TileShape, Tile, list[ir.Value]], Sequence[ir.Value]]
 
@@ -73,7 +78,10 @@ def reduce_with_single_lane(
         ]
         return [*main, *partial]
 
-    done = loop(0, dim.extent, width, chunk, [*sums, *[zero] * len(pixels)])
+    def chunks(start: Offset, end: Offset, carried: list[ir.Value]) -> list[ir.Value]:
+        return loop(start.times(width), end.times(width), width, chunk, carried)
+
+    done = in_parts(dim.extent // width, width, [*sums, *[zero] * len(pixels)], chunks)
     result: list[ir.Value] = []
     for p in pixels:
         start = values[p * (count + 1) + count]
