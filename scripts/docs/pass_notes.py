@@ -45,7 +45,7 @@ STAGE_NOTES = {
         The CPU in the place of the machine: each op becomes a vector kernel of its own.
     """,
     "llvm": """
-        Upstream's conversions to the LLVM dialect, and two passes of ours for what LLVM must know
+        Upstream's conversions to the LLVM dialect, and passes of ours for what LLVM must know
         about code that is blocked by hand.
     """,
 }
