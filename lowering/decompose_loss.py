@@ -10,7 +10,7 @@ NONE, MEAN, SUM = 0, 1, 2
 
 
 def _reduced(loss: Tensor, reduction: int) -> Tensor:
-    if reduction == NONE:
+    if reduction == NONE or not loss.dim():
         return loss
     return aten.mean.default(loss) if reduction == MEAN else aten.sum.default(loss)
 

@@ -159,6 +159,8 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
 @decomposes(aten.roll.default)
 def roll(x: Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Tensor:
+    if not dims:
+        return aten.reshape(roll(aten.reshape(x, [-1]), shifts, [0]), x.shape)
     for shift, dim in zip(shifts, dims, strict=True):
         extent = x.shape[dim]
         if shift % extent == 0:

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.nn import functional as F
 
 ORDERS = [0, 0.5, 1, 2, 3.5, -1, float("inf"), float("-inf")]
 
@@ -56,6 +57,34 @@ def test_gradients_of_reductions_of_a_dimension_that_is_not_there(name, options,
     torch.testing.assert_close(gradient, wanted, equal_nan=True)
     assert "internal error" not in caplog.text
     assert "runs on the host (llvm): stage" not in caplog.text
+
+
+LOSSES = (F.mse_loss, F.l1_loss, F.huber_loss, F.smooth_l1_loss, F.binary_cross_entropy_with_logits)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.__name__)
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_losses_of_one_number(loss, reduction, caplog):
+    def function(x, target):
+        return loss(x, target, reduction=reduction)
+
+    x, target = torch.tensor(2.5, requires_grad=True), torch.tensor(0.5)
+    compiled = torch.compile(function, backend="mlir_npu", options={"min_region_macs": 0})
+    result, expected = compiled(x, target), function(x, target)
+    torch.testing.assert_close(result, expected)
+    (gradient,), (wanted,) = (torch.autograd.grad(y, x) for y in (result, expected))
+    torch.testing.assert_close(gradient, wanted)
+    assert "runs on the host" not in caplog.text
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (4, 3)], ids=str)
+def test_elements_of_all_dimensions_roll_as_one(shape, caplog):
+    def rolled(x):
+        return x.roll(5) * 2
+
+    x = torch.rand(shape)
+    assert torch.compile(rolled, backend="mlir_npu")(x).equal(rolled(x))
+    assert "internal error" not in caplog.text
 
 
 def test_a_constant_position_of_no_dimension(caplog):
