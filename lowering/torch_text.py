@@ -76,8 +76,8 @@ class _Writer:
                     operators=(str(node.target),),
                     location=source_location(node),
                 ) from error
-        self._return(graph.output_node())
-        results = ", ".join(value.type for value in self._returned)
+        returned = self._return(graph.output_node())
+        results = ", ".join(value.type for value in returned)
         head = f"func.func @main({', '.join(arguments)}) -> ({results}) {{"
         lines = [*self._locations.lines, head, *self._lines, f"}} {whole}"]
         return TorchText("\n".join(lines), self._operators)
@@ -86,13 +86,14 @@ class _Writer:
         value = self._values[node] = _Value(self._name(), _result_type(node.meta.get("val")))
         return f"{value.name}: {value.type} {where}"
 
-    def _return(self, node: fx.Node) -> None:
-        returned = node.args[0] if isinstance(node.args[0], (tuple, list)) else (node.args[0],)
+    def _return(self, node: fx.Node) -> list[_Value]:
+        given = node.args[0] if isinstance(node.args[0], (tuple, list)) else (node.args[0],)
         where = self._locations.of(node)
-        self._returned = [self._operand(one, None, where) for one in returned]
-        names = ", ".join(value.name for value in self._returned)
-        types = ", ".join(value.type for value in self._returned)
+        returned = [self._operand(one, None, where) for one in given]
+        names = ", ".join(value.name for value in returned)
+        types = ", ".join(value.type for value in returned)
         self._lines.append(f'"func.return"({names}) : ({types}) -> () {where}')
+        return returned
 
     def _call(self, node: fx.Node) -> None:
         where = self._locations.of(node)
