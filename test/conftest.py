@@ -34,6 +34,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--conformance-shard", default="1/1", help="k/n: part k of n of --conformance")
 
 
+# What PyTorch's generator starts from.
+_FIRST_SEED = 67280421310721
+
+
+def pytest_collectstart(collector: pytest.Collector) -> None:
+    """The numbers that a file draws when it is imported are the same alone and among others."""
+    if isinstance(collector, pytest.Module) and "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(_FIRST_SEED)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     left_out = set()
     if not config.getoption("--slow"):

@@ -4,7 +4,7 @@ import copy
 
 import pytest
 import torch
-from parity import assert_same, check_inference, check_training
+from parity import assert_gradients_close, assert_same, check_inference, check_training
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -45,7 +45,7 @@ def test_ddp(process_group, compile_first, fallback):
         actual.square().sum().backward()
         expected.square().sum().backward()
     for mine, other in zip(ours.parameters(), theirs.parameters()):
-        torch.testing.assert_close(mine.grad, other.grad, rtol=1e-3, atol=1e-5)
+        assert_gradients_close(mine.grad, other.grad)
 
 
 def test_a_compiled_optimizer_step():

@@ -14,7 +14,13 @@ import weakref
 
 import pytest
 import torch
-from parity import assert_same, check_inference, check_training, compile_model
+from parity import (
+    assert_gradients_close,
+    assert_same,
+    check_inference,
+    check_training,
+    compile_model,
+)
 from torch import nn
 
 import mlir_npu
@@ -202,7 +208,7 @@ def test_gradients_pass_functions_of_the_user(inside):
 
     expected = step(model, same)
     ours = step(model, compile_model) if inside else step(compile_model(model), same)
-    torch.testing.assert_close(ours, expected, rtol=1e-3, atol=1e-4)
+    assert_gradients_close(ours, expected)
 
 
 @pytest.mark.parametrize("stride", [1, 2, 3])

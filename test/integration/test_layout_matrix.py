@@ -4,7 +4,7 @@ import copy
 
 import pytest
 import torch
-from parity import assert_same, compile_model
+from parity import assert_gradients_close, assert_same, compile_model
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils import _pytree as pytree
@@ -171,7 +171,7 @@ def test_training(model):
             found.append(torch.autograd.grad(results, wanted, tangents))
         for ours, theirs in zip(*found, strict=True):
             assert significant(ours) == significant(theirs), layout
-            torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-4)
+            assert_gradients_close(ours, theirs)
 
 
 def significant(tensor: torch.Tensor) -> list[int]:
