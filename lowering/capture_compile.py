@@ -20,11 +20,13 @@ from torch._guards import TracingContext
 
 from mlir_npu.errors import CaptureError
 from mlir_npu.lowering.capture import WholeGraph
+from mlir_npu.lowering.capture_inputs import Inputs
 from mlir_npu.lowering.capture_origins import Origins, origin_of
 from mlir_npu.lowering.compile_graph import CompiledGraph, compile_graph
+from mlir_npu.lowering.plan import Part
 from mlir_npu.lowering.roles import CapturedGraph, readable
 from mlir_npu.options import Options
-from mlir_npu.runtime.binding import Binding
+from mlir_npu.runtime.binding import Binding, arranged
 from mlir_npu.runtime.generated_region import GeneratedRegion
 from mlir_npu.runtime.prepared import State
 from mlir_npu.runtime.region import CompiledRegion
@@ -50,26 +52,64 @@ class Executable:
     written: tuple[Argument, ...]
     returned: Mapping[int, int]
 
-    def bind(self, tensors: Sequence[torch.Tensor]) -> Binding:
-        """With these tensors of the model."""
-        places = [(i, a.index) for i, a in enumerate(self.arguments) if a.source == "input"]
-        arguments = [tensors[a.index] if a.source == "model" else None for a in self.arguments]
+    def bind(self, tensors: Sequence[torch.Tensor], inputs: Inputs) -> Binding:
+        """With these tensors of the model, for such inputs."""
+        count = inputs.tree.num_leaves
+        given = [tensors[a.index] if a.source == "model" else a.index for a in self.arguments]
         if self.call is not self.inner.call:
-            return Binding(tensors, self.call, arguments, places, (), None)
-        bound = [argument for argument in arguments if argument is not None]
-        state = State.of(bound)  # before the regions read: a write in between makes it stale
-        parts = self._bound_parts(dict(zip(self.inner.plan.placeholders, arguments)))
-        return Binding(tensors, self.inner.with_parts(parts), arguments, places, bound, state)
+            return Binding(tensors, arranged(self.call, given, count, boxed=True), (), (), None)
+        plan = self.inner.plan
+        values = dict(zip(plan.placeholders, given, strict=True))
+        strides = {tensor.index: tensor.strides for tensor in inputs.tensors}
+        regions = [part for part in plan.parts if self._is_region(part)]
+        bound = {name: values[name] for part in regions for name in self._parameters(part)}
+        state = State.of(tuple(bound.values()))  # before the regions read: a write in between
+        parts = dict(self.inner.parts)  # makes it stale
+        for part in regions:
+            parameters = [bound[name] for name in self._parameters(part)]
+            packed = self._packed(part, values, strides)
+            parts[part.name] = self.inner.parts[part.name].bound(parameters, packed)
+        if len(plan.parts) == 1 and plan.parts[0].outputs == plan.results:
+            (part,) = plan.parts
+            call = arranged(parts[part.name], [values[name] for name in part.inputs], count)
+        else:
+            call = arranged(self.inner.with_parts(parts), given, count, boxed=True)
+        read = self._read_in_calls(regions)
+        loose = [v for name, v in values.items() if name in read and not isinstance(v, int)]
+        return Binding(tensors, call, loose, tuple(bound.values()), state)
 
-    def _bound_parts(self, values: Mapping[str, torch.Tensor | None]) -> dict[str, Callable]:
-        """Regions that know their parameters, by the names of their parts."""
-        found = {}
+    def _is_region(self, part: Part) -> bool:
+        return isinstance(self.inner.parts[part.name], (CompiledRegion, GeneratedRegion))
+
+    def _parameters(self, part: Part) -> list[str]:
+        """Inputs of a region whose contents it knows from one call to the next."""
+        return [part.inputs[i] for i in self.inner.parts[part.name].interface.parameters]
+
+    def _read_in_calls(self, regions: Sequence[Part]) -> set[str]:
+        """Values that parts or the caller take at every call."""
+        read = {name for name in self.inner.plan.results if isinstance(name, str)}
         for part in self.inner.plan.parts:
-            region = self.inner.parts[part.name]
-            if isinstance(region, (CompiledRegion, GeneratedRegion)) and region.reads_parameters:
-                parameters = [values[part.inputs[i]] for i in region.interface.parameters]
-                found[part.name] = region.bound(parameters)
-        return found
+            known = self._parameters(part) if part in regions else ()
+            read |= {*part.inputs} - {*known}
+        return read
+
+    def _packed(
+        self,
+        part: Part,
+        values: Mapping[str, torch.Tensor | int],
+        strides: Mapping[int, tuple[int, ...]],
+    ) -> frozenset[int]:
+        """Inputs of a region that always have the strides that it takes."""
+        region, found = self.inner.parts[part.name], set()
+        for i, name in enumerate(part.inputs):
+            value = values.get(name)  # None if another part makes it
+            if isinstance(value, torch.Tensor):
+                laid_out = None if value.is_neg() else value.stride()
+            else:
+                laid_out = strides.get(value)
+            if laid_out == region.interface.inputs[i].strides:
+                found.add(i)
+        return frozenset(found)
 
 
 def compile_whole(

@@ -51,7 +51,9 @@ class Watch:
 
     def unchanged(self) -> bool:
         """Whether every tensor is the same object, found on the same way, and no flag differs."""
-        return self._entries.unchanged() and all(read() is value for read, value in self._loose)
+        if not self._entries.unchanged():
+            return False
+        return not self._loose or all(read() is value for read, value in self._loose)
 
     def renewed(self) -> Watch:
         """With the tensors that the model has now. Raises MismatchError if it is another model."""

@@ -49,7 +49,6 @@ class Program:
         self._options = options
         self._result, self._build = result, result.builder()
         self._written = executable.written if executable else ()
-        self._checked = tuple((t.index, t.shape, t.strides, t.dtype) for t in inputs.tensors)
         # the number of inputs, where they are nothing but tensors by position
         simple = inputs.plain and not inputs.keywords and not inputs.constants
         self._simple = inputs.positional if simple else -1
@@ -62,14 +61,19 @@ class Program:
             leaves = inputs
         else:
             leaves = self._inputs.leaves(inputs, keywords)
-        taken = leaves if self._fit(leaves) else self._inputs.admit(leaves)
         watch, binding = self._bound
-        if not (watch.unchanged() and binding.holds()):
-            watch, binding = self._renew()
+        if (
+            binding.fits(*leaves, *binding.loose)  # autocast too, but for its type
+            and watch.unchanged()
+            and binding.holds()
+        ):
+            taken = leaves
+            if self._autocast is not None:
+                check_autocast(self._autocast)
+        else:
+            taken, watch, binding = self._admit(leaves)
         if self._written:
             refuse_overlap(self._executable, self._inputs, taken, watch.tensors)
-        if torch.is_autocast_enabled("cpu") or self._autocast is not None:
-            check_autocast(self._autocast)
         if not torch.is_grad_enabled():
             return self._build(binding(taken), leaves, watch.tensors)
         with torch.no_grad():
@@ -190,26 +194,27 @@ class Program:
             "model, and capture the copy"
         )
 
-    def _fit(self, leaves: Sequence[Any]) -> bool:
-        """Whether all inputs are as compiled code takes them. What is not may still be admitted."""
-        for index, shape, strides, dtype in self._checked:
-            tensor = leaves[index]
-            if not (
-                type(tensor) is torch.Tensor
-                and tensor.dtype is dtype
-                and tensor.shape == shape
-                and tensor.layout is torch.strided
-                and tensor.stride() == strides
-                and tensor.is_cpu
-                and not tensor.requires_grad
-            ):
-                return False
-        return not self._inputs.constants
+    def _admit(self, leaves: Sequence[Any]) -> tuple[Sequence[Any], Watch, Binding]:
+        """Inputs as the code takes them, and the model as it is now, after all checks. Raises
+        MismatchError."""
+        taken = self._inputs.admit(leaves)
+        watch, binding = self._bound
+        if not (watch.unchanged() and binding.holds() and binding.keeps_kinds()):
+            watch, binding = self._renew()
+        check_autocast(self._autocast)
+        if not self._written:
+            for tensor in self._inputs.tensors:
+                taken[tensor.index] = taken[tensor.index].resolve_neg()
+        if self._inputs.constants or self._executable is None:
+            return taken, watch, binding
+        if all(a is b and not a.requires_grad for a, b in zip(taken, leaves)):
+            binding.admit(taken)
+        return taken, watch, binding
 
     def _bind(self, watch: Watch) -> Binding:
         if self._executable is None:
-            return Binding((), lambda _: (), (), (), (), None)
-        return self._executable.bind(watch.tensors)
+            return Binding((), lambda _: (), (), (), None)
+        return self._executable.bind(watch.tensors, self._inputs)
 
     def _renew(self) -> tuple[Watch, Binding]:
         """With the model as it is now."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,7 +66,7 @@ class GeneratedRegion:
         """Whether it has parameters, or constants of its own."""
         return bool(self._parameter_specs)
 
-    def bound(self, parameters: Sequence[torch.Tensor]) -> Callable:
+    def bound(self, parameters: Sequence[torch.Tensor], packed: Set[int] = frozenset()) -> Callable:
         """The region with these parameters (those at `interface.parameters`) as they are now."""
         prepared = self._cache.get((*parameters, *self.interface.constants))
         return functools.partial(self._call, prepared)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from torch._C._dynamo.guards import _empty_strided_cpu as empty_strided
 
-from mlir_npu.runtime.arena import ALIGNMENT, POOL, align
+from mlir_npu.runtime.arena import ALIGNMENT, align
 from mlir_npu.runtime.kernel import Kernel, SlotBlock
-from mlir_npu.runtime.prepared import Prepared, PreparedCache
-from mlir_npu.runtime.results import LARGE, RESULTS
+from mlir_npu.runtime.prepared import PreparedCache
+from mlir_npu.runtime.region_call import CallPlan, InputSlot, ResultSlot, region_call
+from mlir_npu.runtime.run_block import Runner, fill_prepared
 from mlir_npu.runtime.signature import FunctionSignature, Signature, SignatureError
 from mlir_npu.runtime.tensor_spec import TensorSpec
 from mlir_npu.runtime.tuning import Tuning
@@ -92,14 +92,13 @@ class CompiledRegion:
         self.tuning: Tuning | None = None  # what was measured when it was compiled
         self.code: object | None = None  # what it was loaded from, if that is kept
         self._blocks: list[SlotBlock] = []
+        if signature.scratch_bytes % ALIGNMENT:
+            raise SignatureError(
+                f"scratch of {signature.scratch_bytes} bytes per thread is not a multiple of "
+                f"{ALIGNMENT}"
+            )
         self._bind_slots()
         self._cache = PreparedCache(self._make_prepared)
-        self._workspace = align(signature.workspace_bytes)
-        self._scratch = signature.scratch_bytes
-        if self._scratch % ALIGNMENT:
-            raise SignatureError(
-                f"scratch of {self._scratch} bytes per thread is not a multiple of {ALIGNMENT}"
-            )
 
     def _bind_slots(self) -> None:
         main, interface = self.signature.main, self.interface
@@ -110,7 +109,7 @@ class CompiledRegion:
         parameters = set(interface.parameters)
         self._input_count = len(interface.inputs)
         self._inputs = tuple(
-            (given[i], i, spec.strides if spec.is_dense else spec.dense, spec.shape, spec.dtype)
+            (i, spec.shape, spec.dtype)
             for i, spec in enumerate(interface.inputs)
             if i not in parameters
         )
@@ -118,30 +117,58 @@ class CompiledRegion:
         self._parameter_specs = tuple(specs[i] for i in parameter_positions)
         self._zeros = tuple(parameter_positions.index(i) for i in interface.zeros)
         self._prepared_slots = (*(given[i] for i in parameter_positions), *main.slots("prepared"))
-        self._results = tuple(
-            (
+        self._pick_parameters = picker(interface.parameters)
+        self._run = self._make_runner(self._kernel, main)
+        self._plan = self._plan_call(given)
+
+    def _make_runner(self, kernel: Kernel, function: FunctionSignature) -> Runner:
+        workspace, scratch = self.signature.workspace_bytes, self.signature.scratch_bytes
+        memory = _memory_slots(function)
+        return Runner(kernel, memory, align(workspace), scratch, self.num_threads)
+
+    def _plan_call(self, given: Sequence[int]) -> CallPlan:
+        main, interface = self.signature.main, self.interface
+        inputs = tuple(
+            InputSlot(given[i], i, _strides(interface.inputs[i]), interface.inputs[i].conform)
+            for i, _, _ in self._inputs
+        )
+        results = tuple(
+            ResultSlot(
                 slot,
                 spec.shape,
-                spec.strides if spec.is_dense else spec.dense,
+                _strides(spec),
                 spec.dtype,
                 math.prod(spec.shape) * spec.dtype.itemsize,
             )
             for slot, spec in zip(main.slots("output"), interface.results, strict=True)
         )
-        in_order = tuple(Output("result", i) for i in range(len(interface.results)))
-        self._results_are_outputs = interface.outputs == in_order and all(
-            spec.is_dense for spec in interface.results
+        in_order = tuple(Output("result", i) for i in range(len(results)))
+        plain = interface.outputs == in_order and all(s.is_dense for s in interface.results)
+        memory = self._run.slots is not None
+        return CallPlan(
+            self._input_count, inputs, results, self.reads_parameters, memory, not plain
         )
-        self._pick_parameters = picker(interface.parameters)
-        self._memory = _memory_slots(main)
-        self._prepare_memory = (
-            _memory_slots(self.signature.prepare) if self.signature.prepare else None
-        )
+
+    def _make_call(self, packed: Set[int] = frozenset()) -> Callable:
+        """A function of prepared values and the tensors; packed: see `bound`."""
+        names = {
+            "blocks": self._blocks,
+            "new_block": functools.partial(SlotBlock, len(self.signature.main.arguments)),
+            "fill": functools.partial(fill_prepared, self._prepared_slots),
+            "run": self._run if self._plan.memory else self._kernel.run,
+            "kernel": self._kernel,  # its machine code lives as long as it
+            "arrange": self.interface.arrange,
+        }
+        return region_call(self._plan, names, packed)
+
+    @functools.cached_property
+    def _call(self) -> Callable:
+        return self._make_call()
 
     def __call__(self, *tensors: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         if len(tensors) != self._input_count:
             raise ValueError(f"{self.name} takes {self._input_count} tensors, not {len(tensors)}")
-        for _, index, _, shape, dtype in self._inputs:
+        for index, shape, dtype in self._inputs:
             tensor = tensors[index]
             if tensor.shape != shape or tensor.dtype is not dtype:
                 spec = self.interface.inputs[index]
@@ -156,66 +183,19 @@ class CompiledRegion:
         """Whether it has parameters, constants of its own, or something to prepare without any."""
         return bool(self._parameter_specs) or self._prepare is not None
 
-    def bound(self, parameters: Sequence[torch.Tensor]) -> Callable:
+    def bound(self, parameters: Sequence[torch.Tensor], packed: Set[int] = frozenset()) -> Callable:
         """The region with these parameters (those at `interface.parameters`) as they are now.
 
         It is called as the region is, and looks neither at shapes and dtypes nor at the parameters
         it is given: the caller knows that they are right and unchanged, and keeps them alive.
+        packed: inputs that have the strides of the interface, and their own numbers in memory.
         """
-        prepared = self._cache.get((*parameters, *self.interface.constants))
-        return functools.partial(self._call, prepared)
-
-    def _call(
-        self, prepared: Prepared | None, *tensors: torch.Tensor
-    ) -> tuple[torch.Tensor | None, ...]:
-        try:
-            block = self._blocks.pop()  # atomic, and tried without looking: other threads pop too
-        except IndexError:
-            block = SlotBlock(len(self.signature.main.arguments))
-        values = block.values
-        if prepared is not None and block.tag != prepared.serial:
-            self._fill_prepared(block, prepared)
-        held = None  # packed inputs live until the call returns
-        for slot, index, strides, _, _ in self._inputs:
-            tensor = tensors[index]
-            if tensor.stride() != strides or tensor.is_neg():
-                tensor = self.interface.inputs[index].conform(tensor)
-                held = [tensor] if held is None else [*held, tensor]
-            values[slot] = tensor.data_ptr()
-        results = []
-        for slot, shape, strides, dtype, size in self._results:
-            if size < LARGE:
-                result = empty_strided(shape, strides, dtype)
-            else:
-                result = RESULTS.take(size, shape, strides, dtype)
-            values[slot] = result.data_ptr()
-            results.append(result)
-        self._run(self._kernel, block, self._memory)
-        self._blocks.append(block)
-        if self._results_are_outputs:
-            return tuple(results)
-        return self.interface.arrange(tensors, results)
-
-    def _fill_prepared(self, block: SlotBlock, prepared: Prepared) -> None:
-        block.tag = 0  # half filled
-        for slot, pointer in zip(self._prepared_slots, prepared.pointers, strict=True):
-            block.values[slot] = pointer
-        block.tag = prepared.serial
-
-    def _run(self, kernel: Kernel, block: SlotBlock, memory: tuple[int, int] | None) -> None:
-        """Run with temporary memory in the slots `memory` (workspace, scratch of all threads)."""
-        if memory is None:
-            kernel.run(block.address)
-            return
-        size = self._workspace
-        if self._scratch:
-            size += self._scratch * (self.num_threads or torch.get_num_threads())
-        arena = POOL.take()
-        base = arena.reserve(size)
-        block.values[memory[0]] = base
-        block.values[memory[1]] = base + self._workspace
-        kernel.run(block.address)
-        POOL.give(arena)
+        prepared = None
+        if self.reads_parameters:
+            prepared = self._cache.get((*parameters, *self.interface.constants))
+        dense = {i for i in packed if self.interface.inputs[i].is_dense}
+        call = self._make_call(frozenset(dense)) if dense else self._call
+        return functools.partial(call, prepared)
 
     def _make_prepared(
         self, parameters: Sequence[torch.Tensor]
@@ -241,7 +221,7 @@ class CompiledRegion:
             block.values[slot] = value.data_ptr()
             owned.append(value)
             pointers.append(value.data_ptr())
-        self._run(self._prepare, block, self._prepare_memory)
+        self._make_runner(self._prepare, function)(block)
         return pointers, owned
 
 
@@ -290,6 +270,11 @@ def picker(indices: Sequence[int]) -> Callable[[Sequence], tuple]:
         only = indices[0]
         return lambda tensors: (tensors[only],)
     return operator.itemgetter(*indices) if indices else lambda tensors: ()
+
+
+def _strides(spec: TensorSpec) -> tuple[int, ...]:
+    """Of the tensor that compiled code reads or writes."""
+    return spec.strides if spec.is_dense else spec.dense
 
 
 def _memory_slots(function: FunctionSignature) -> tuple[int, int] | None:

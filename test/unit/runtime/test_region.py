@@ -1,4 +1,6 @@
+import gc
 import threading
+import weakref
 
 import pytest
 import torch
@@ -206,3 +208,22 @@ def test_size_one_dims_of_outputs_have_the_traced_strides():
     (y,) = region_of(SCALE.format(m=1, n=6), [x], [like])(x)
     assert y.stride() == (99, 1)
     assert torch.equal(y, 2 * x)
+
+
+def test_bound_calls_outlive_their_region():
+    x, w = torch.randn(4), torch.randn(4)
+    region = prepared_region()
+    expected = region(x, w)[0]
+    call, gone = region.bound((w,)), weakref.ref(region)
+    del region
+    gc.collect()
+    assert gone() is None
+    assert torch.equal(call(x, None)[0], expected)
+
+
+def test_packed_inputs_are_read_where_they_are():
+    region = doubling(torch.empty(4, 3))
+    x, other = torch.randn(4, 3), torch.randn(3, 4).t()
+    for call in (region.bound(()), region.bound((), packed={0})):
+        assert torch.equal(call(x)[0], 2 * x)
+    assert torch.equal(region.bound(())(other)[0], 2 * other)
