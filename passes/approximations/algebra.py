@@ -58,8 +58,11 @@ class Real:
 
     def clamp(self, low: float, high: float) -> Real:
         """Between `low` and `high`; NaN stays NaN."""
-        raised = self.less(low).choose(self.constant(low), self)
-        return self.constant(high).less(raised).choose(self.constant(high), raised)
+        return self.less(low).choose(self.constant(low), self).clamp_above(high)
+
+    def clamp_above(self, high: float) -> Real:
+        """At most `high`; NaN stays NaN."""
+        return self.constant(high).less(self).choose(self.constant(high), self)
 
     def with_sign_of(self, other: Real) -> Real:
         return Real(math.CopySignOp(self.value, other.value).result)

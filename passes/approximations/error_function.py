@@ -1,39 +1,45 @@
-"""erf, by two polynomials: in x near zero, and as 1 - exp(-polynomial) further out.
+"""erf(x) = 1 - 2^-y with y = x * polynomial(x) for positive x: no other formula near zero.
 
-The coefficients are N. Juffa's for single precision, 1 ulp off when evaluated with FMA.
+2^-y = 2^n * 2^r with n = round(-y) and |r| <= 1/2. 1 - 2^n and 2^n * (2^r - 1) are subtracted last;
+where erf is small, the first is exactly 0. Both polynomials are minimax fits of this project: of
+-log2(erfc(x)) / x on [0, 4], with errors weighed by what they change in erf, and of (2^r - 1) / r.
 """
 
 from __future__ import annotations
 
 from mlir_npu.passes.approximations.algebra import Real, polynomial
-from mlir_npu.passes.approximations.exponential import exp
 
-BORDER = 0.921875
 # erf is 1 in f32 from here on.
 SATURATED = 4.0
-NEAR = (
-    -5.96761703e-4,
-    4.99119423e-3,
-    -2.67681349e-2,
-    1.12819925e-1,
-    -3.76125336e-1,
-    1.28379166e-1,
+LOG2_ERFC = (
+    -1.335419521278388e-5,
+    1.697225513518949e-4,
+    -9.129980963889946e-4,
+    2.4050260651419355e-3,
+    -2.314163411477211e-4,
+    -2.7632023119208603e-2,
+    1.4827706462716125e-1,
+    9.184476254367744e-1,
+    1.6279070351260465,
 )
-FAR = (
-    -1.72853470e-5,
-    3.83197126e-4,
-    -3.88396438e-3,
-    2.42546219e-2,
-    -1.06777877e-1,
-    -6.34846687e-1,
-    -1.28717512e-1,
+EXP2 = (
+    1.5403512225020677e-4,
+    1.3390735257416964e-3,
+    9.618237614631653e-3,
+    5.550357326865196e-2,
+    2.4022649228571848e-1,
+    6.931471824645996e-1,
 )
+# what rounds a number to n, and has n + 127, the exponent of 2^n, in its low bits
+ROUNDER = 12582912.0 + 127.0
 
 
 def erf(x: Real) -> Real:
-    """Within 2 ulp."""
-    t = abs(x).clamp(0.0, SATURATED)
-    near = polynomial(x * x, NEAR).times_plus(x, x)
-    exponent = polynomial(t, FAR).times_plus(t, -t)
-    far = (-(exp(exponent) - 1.0)).with_sign_of(x)
-    return t.less(BORDER).choose(near, far)
+    """Within 2.5 ulp."""
+    t = abs(x).clamp_above(SATURATED)
+    minus_y = -t * polynomial(t, LOG2_ERFC)
+    shifted = minus_y + ROUNDER
+    r = minus_y - (shifted - ROUNDER)
+    scale = (shifted.bits() << 23).as_real()
+    grown = r * polynomial(r, EXP2)
+    return (-scale).times_plus(grown, scale.constant(1.0) - scale).with_sign_of(x)

@@ -7,7 +7,7 @@ import pytest
 from jit import Function, memref_type
 from npu_text import eltwise, function, identity_map
 
-LIMITS = {"exp": 1.5, "expm1": 2.5, "tanh": 3, "erf": 2, "log": 1.5, "log1p": 3} | {
+LIMITS = {"exp": 1.5, "expm1": 2.5, "tanh": 3, "erf": 2.5, "log": 1.5, "log1p": 3} | {
     "sin": 1,
     "cos": 1,
 }
@@ -84,7 +84,8 @@ def test_ends(name):
     np.testing.assert_array_equal(np.isinf(got), np.isinf(want))
     if name not in ("exp", "log", "cos"):
         assert np.signbit(got[1]) and got[1] == 0
-    np.testing.assert_allclose(got, want, rtol=5e-7, atol=0 if name != "exp" else 2e-45)
+    smallest = 2e-45 if name in ("exp", "erf") else 0  # a denormal number off
+    np.testing.assert_allclose(got, want, rtol=5e-7, atol=smallest)
 
 
 def power(x, y):
