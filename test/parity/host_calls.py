@@ -73,8 +73,11 @@ def compile_host(function, *tensors):
     return compile_host_llvm(Part("host_0", "host", graph_module, inputs, (), 0, 0, 0), Options())
 
 
-def assert_matches(calls, *tensors, ulps=4):
-    """NaN where eager has NaN, the same signs of zeros, and at most `ulps` units of difference."""
+def assert_matches(calls, *tensors, ulps=4, ulps_of_one=0):
+    """NaN where eager has NaN, the same signs of zeros, and at most `ulps` units of difference.
+
+    ulps_of_one: units in the last place of 1 beside them, for what is left where terms cancel.
+    """
     compiled = compile_host(lambda *xs: tuple(call(*xs) for call in calls.values()), *tensors)
     for name, actual, call in zip(calls, compiled(*tensors), calls.values(), strict=True):
         expected = call(*tensors)
@@ -88,7 +91,7 @@ def assert_matches(calls, *tensors, ulps=4):
             actual,
             expected,
             rtol=tolerance,
-            atol=0,
+            atol=ulps_of_one * torch.finfo(expected.dtype).eps,
             equal_nan=True,
             msg=lambda m, n=name: f"{n}: {m}",
         )
