@@ -245,7 +245,6 @@ _ARITHMETIC: dict[torch._ops.OpOverload, Callable] = {
     aten.maximum.default: maximum,
     aten.minimum.default: minimum,
     aten.trunc.default: trunc,
-    aten.neg.default: neg,
     aten.sgn.default: sgn,
     aten.hardtanh_backward.default: hardtanh_backward,
     aten.hardswish_backward.default: hardswish_backward,
@@ -278,11 +277,14 @@ _OTHERS: dict[torch._ops.OpOverload, Callable] = {
     aten.unbind.int: unbind,
     aten.pow.Tensor_Scalar: pow_scalar,
     aten._to_copy.default: to_copy,
+    aten.neg.default: neg,
 }
+# what changes nothing but the sign bit, of halves too
+_SIGNS = {aten.neg.default, aten.abs.default}
 
 HOST_DECOMPOSITIONS: dict[torch._ops.OpOverload, Callable] = _OTHERS | {
     overload: in_single_precision(overload, _ARITHMETIC.get(overload))
-    for overload in (_ARITHMETIC.keys() | ARITHMETIC) - _OTHERS.keys()
+    for overload in (_ARITHMETIC.keys() | ARITHMETIC) - _OTHERS.keys() - _SIGNS
 }
 
 

@@ -22,7 +22,7 @@ INTEGERS = frozenset({torch.int32, torch.int64})
 BOOL = frozenset({torch.bool})
 NUMBERS = FLOATS | INTEGERS
 ANY = NUMBERS | BOOL
-# What is only moved. Halves are computed with in f32 (half_precision.py).
+# What is only moved. Halves are computed with in f32 (half_precision.py), but for their signs.
 MOVED = ANY | HALVES
 
 # functions of one float, in vectors for f32 and by one library call for each element for f64
@@ -34,10 +34,8 @@ _FUNCTIONS = frozenset(
     }
 )
 _ARITHMETIC: dict[torch._ops.OpOverload, frozenset[torch.dtype]] = {
-    **dict.fromkeys(
-        (aten.add.Tensor, aten.sub.Tensor, aten.abs.default, aten.neg.default, aten.sign.default),
-        NUMBERS,
-    ),
+    **dict.fromkeys((aten.add.Tensor, aten.sub.Tensor, aten.sign.default), NUMBERS),
+    **dict.fromkeys((aten.abs.default, aten.neg.default), NUMBERS | HALVES),
     aten.mul.Tensor: ANY,
     **dict.fromkeys((aten.div.Tensor, aten.sqrt.default, aten.rsqrt.default), FLOATS),
     **dict.fromkeys(_FUNCTIONS, FLOATS),

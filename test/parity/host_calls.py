@@ -86,12 +86,13 @@ def assert_matches(calls, *tensors, ulps=4, ulps_of_one=0):
         if not expected.is_floating_point():
             assert torch.equal(actual, expected), f"{name}: {actual} is not {expected}"
             continue
-        tolerance = ulps * torch.finfo(expected.dtype).eps
+        info = torch.finfo(expected.dtype)
+        tolerance = ulps * info.eps  # of normal numbers; all denormal ones are as far apart
         torch.testing.assert_close(
             actual,
             expected,
             rtol=tolerance,
-            atol=ulps_of_one * torch.finfo(expected.dtype).eps,
+            atol=ulps_of_one * info.eps + info.smallest_normal * info.eps,
             equal_nan=True,
             msg=lambda m, n=name: f"{n}: {m}",
         )

@@ -34,7 +34,8 @@ func.func @others(%s: f32, %d: vector<4xf64>, %v: vector<8xf32>) -> (f32, vector
   return %0, %1, %2, %3 : f32, vector<4xf64>, vector<8xf32>, vector<8xf32>
 }
 
-// The library is called for what is too large to be reduced, lane by lane.
+// What is too large for f32 is reduced in f64, and what is too large for that goes to the library,
+// lane by lane.
 // CHECK-LABEL: func.func @trigonometry
 // CHECK-NOT: math.sin %{{.*}} : vector
 // CHECK: vector.reduction <or>
@@ -43,6 +44,10 @@ func.func @others(%s: f32, %d: vector<4xf64>, %v: vector<8xf32>) -> (f32, vector
 // CHECK: else
 // CHECK: vector.fma {{.*}} : vector<4xf64>
 // CHECK: arith.truncf {{.*}} : vector<4xf64> to vector<4xf32>
+// CHECK: else
+// CHECK-NOT: f64
+// CHECK: vector.fma {{.*}} : vector<4xf32>
+// CHECK: return
 func.func @trigonometry(%x: vector<4xf32>) -> vector<4xf32> {
   %0 = math.sin %x : vector<4xf32>
   return %0 : vector<4xf32>

@@ -1,0 +1,68 @@
+"""Functions of halves, on all 65536 of them: exact to rounding, or as near as eager."""
+
+import pytest
+import torch
+from host_calls import HALVES, compile_host
+from torch.nn import functional as F
+
+FUNCTIONS = {
+    "neg": torch.neg,
+    "abs": torch.abs,
+    "relu": torch.relu,
+    "exp": torch.exp,
+    "expm1": torch.expm1,
+    "log": torch.log,
+    "log1p": torch.log1p,
+    "erf": torch.erf,
+    "sin": torch.sin,
+    "cos": torch.cos,
+    "tanh": torch.tanh,
+    "sigmoid": torch.sigmoid,
+    "silu": F.silu,
+    "softplus": F.softplus,
+    "mish": F.mish,
+    "gelu": F.gelu,
+    "gelu tanh": lambda x: F.gelu(x, approximate="tanh"),
+}
+# 1 + erf(x) and 1 + tanh(x) lose digits below zero, in eager too: of x, in units of f32
+CANCELS = {"gelu": 2, "gelu tanh": 2}
+# oneDNN's has other infinities and flushes small numbers
+OWN_ENDS = {"gelu"}
+
+
+def spacing(x):
+    """From each number to the next larger one of its type."""
+    above = (x.abs().view(torch.int16) + 1).view(x.dtype)
+    return above.double() - x.abs().double()
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+def test_all_halves(dtype):
+    x = torch.arange(-(2**15), 2**15, dtype=torch.int32).to(torch.int16).view(dtype)
+    compiled = compile_host(lambda x: tuple(call(x) for call in FUNCTIONS.values()), x)
+    for (name, call), actual in zip(FUNCTIONS.items(), compiled(x), strict=True):
+        eager, exact = call(x), call(x.double())
+        nearest = exact.float().to(dtype)
+        ends = ~eager.isfinite()
+        if name in OWN_ENDS:
+            eager, ends = nearest, ends & ~nearest.isfinite()
+        assert torch.equal(actual.isnan(), eager.isnan()), name
+        assert torch.equal(actual.isinf(), eager.isinf()), name
+        assert torch.equal(actual[ends].nan_to_num(0), eager[ends].nan_to_num(0)), name
+        zeros = (actual == 0) & (eager == 0)
+        assert torch.equal(actual[zeros].signbit(), eager[zeros].signbit()), name
+        allowed = 0.51 * spacing(nearest)
+        allowed += CANCELS.get(name, 0) * torch.finfo(torch.float32).eps * x.abs().double()
+        allowed = torch.maximum(allowed, (eager.double() - exact).abs())
+        off = (actual.double() - exact).abs() > allowed
+        off &= nearest.isfinite() & actual.isfinite()
+        assert not off.any(), f"{name}: {x[off][:4]} {actual[off][:4]} {nearest[off][:4]}"
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+def test_signs_change_nothing_else(dtype):
+    x = torch.arange(-(2**15), 2**15, dtype=torch.int32).to(torch.int16).view(dtype)
+    compiled = compile_host(lambda x: (-x, x.abs()), x)
+    for actual, expected in zip(compiled(x), (-x, x.abs()), strict=True):
+        numbers = ~x.isnan()
+        assert torch.equal(actual.view(torch.int16)[numbers], expected.view(torch.int16)[numbers])
