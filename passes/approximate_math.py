@@ -1,7 +1,8 @@
 """Replace elementary functions of f32 vectors by polynomials, a few units in the last place off.
 
 The upstream lowering takes such ops apart into one library call per lane. Scalars, other element
-types and functions that are not listed here stay as they are. NaN, infinities, signed zeros and
+types and functions that are not listed here stay as they are. What `relax-math` has marked gets
+fewer terms. NaN, infinities, signed zeros and
 denormal numbers come out as the functions have them.
 
 Before:
@@ -17,7 +18,7 @@ from collections.abc import Callable
 
 from mlir_npu.dialect.bindings import arith, ir, math
 from mlir_npu.passes.approximations.algebra import Real
-from mlir_npu.passes.approximations.error_function import erf
+from mlir_npu.passes.approximations.error_function import erf, rough_erf
 from mlir_npu.passes.approximations.exponential import exp, expm1, tanh
 from mlir_npu.passes.approximations.logarithm import log, log1p
 from mlir_npu.passes.approximations.power import power
@@ -36,6 +37,8 @@ FUNCTIONS: dict[str, Callable[..., Real]] = {
     "math.sin": sin,
     "math.tanh": tanh,
 }
+# of results that are marked by relax-math
+ROUGH_FUNCTIONS: dict[str, Callable[..., Real]] = {"math.erf": rough_erf}
 
 
 @register_pass("approximate-math")
@@ -47,9 +50,15 @@ def approximate_math(module: ir.Operation, options: NoOptions) -> None:
         if not _is_f32_vector(op.results[0].type):
             continue
         with ir.InsertionPoint(op), op.location:
-            result = FUNCTIONS[op.name](*map(Real, op.operands))
+            result = _function_of(op)(*map(Real, op.operands))
         op.results[0].replace_all_uses_with(result.value)
         op.erase()
+
+
+def _function_of(op: ir.Operation) -> Callable[..., Real]:
+    if op.attributes["fastmath"] == ir.Attribute.parse("#arith.fastmath<afn>"):
+        return ROUGH_FUNCTIONS.get(op.name, FUNCTIONS[op.name])
+    return FUNCTIONS[op.name]
 
 
 def _take_real_power(op: ir.Operation) -> None:

@@ -85,7 +85,15 @@ STAGES = (
     # moves that the engine can make, none that only copy where sram is a cache; offsets
     Stage(
         "allocate",
-        ("split-dma", "elide-dma", *CLEANUP, "plan-scratchpad", "plan-workspace", "canonicalize"),
+        (
+            "split-dma",
+            "keep-planes",
+            "elide-dma",
+            *CLEANUP,
+            "plan-scratchpad",
+            "plan-workspace",
+            "canonicalize",
+        ),
     ),
     # micro-kernels and threads
     Stage(
@@ -164,10 +172,14 @@ HOST_STAGES = (
     Stage(
         "cpu",
         (
-            "arith-expand{include-bf16=true}",
+            "arith-expand",
             "booleans-to-bytes",
             *CLEANUP,
             "convert-linalg-to-vector",
+            "cse",
+            "relax-math",
+            "pair-bfloat16",
+            "arith-expand{include-bf16=true}",
             "strip-memory-spaces",
             "outline-parallel",
             "approximate-math",

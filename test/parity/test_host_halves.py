@@ -66,3 +66,24 @@ def test_signs_change_nothing_else(dtype):
     for actual, expected in zip(compiled(x), (-x, x.abs()), strict=True):
         numbers = ~x.isnan()
         assert torch.equal(actual.view(torch.int16)[numbers], expected.view(torch.int16)[numbers])
+
+
+@pytest.mark.parametrize(
+    "shape", [(1,), (31,), (33,), (97,), (7, 16), (5, 40), (3, 2, 24)], ids=str
+)
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+def test_lanes_keep_their_places(dtype, shape):
+    """In vectors of words and in what is left; with scalars, rows and floats beside."""
+    generator = torch.Generator().manual_seed(1)
+    x, y = (torch.randn(shape, generator=generator).to(dtype) for _ in range(2))
+    row, wide = torch.randn(shape[-1:], generator=generator), torch.randn(shape).exp()
+    calls = (
+        lambda x, y, row, wide: x * y - x.relu(),
+        lambda x, y, row, wide: (x - y) * row.to(dtype),
+        lambda x, y, row, wide: torch.where(x > y, x, -y) * y.amax(),
+        lambda x, y, row, wide: (x * wide).to(dtype) + y,
+        lambda x, y, row, wide: x + wide,
+    )
+    compiled = compile_host(lambda *xs: tuple(call(*xs) for call in calls), x, y, row, wide)
+    for call, actual in zip(calls, compiled(x, y, row, wide), strict=True):
+        assert torch.equal(actual, call(x, y, row, wide))
