@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlir_npu.scripts.networks.survey.collection import BY_NAME
-from mlir_npu.scripts.networks.survey.measure import TIMES_EAGER, UNITS
+from mlir_npu.scripts.networks.survey.measure import LEAST_SCALE, TIMES_EAGER, UNITS
 from mlir_npu.scripts.networks.survey.record import Placement, load
 
 
@@ -73,7 +73,8 @@ def missing() -> str:
 def tolerance() -> str:
     return (
         f"A compiled tensor may be {TIMES_EAGER} times as far from the float64 one as eager's is, "
-        f"and {UNITS} units in the last place of its largest value."
+        f"and {UNITS} units in the last place of its largest value. Gradients that are 0 but for "
+        f"rounding are measured by {LEAST_SCALE:g} of the step's largest gradient."
     )
 
 

@@ -19,13 +19,17 @@ from torch.utils import _pytree as pytree
 
 TIMES_EAGER = 8
 UNITS = 16  # in the last place of the largest value
+# Gradients that are 0 but for rounding are measured by this part of the step's largest gradient.
+LEAST_SCALE = 1e-3
+_GRADIENT = "gradient of "
 
 Tensors = tuple[torch.Tensor, ...]
 
 
 @dataclass(frozen=True)
 class Deviation:
-    """Of one tensor: largest differences from the float64 result, in parts of its largest value."""
+    """Of one tensor: largest differences from the float64 result, in parts of its largest value (of
+    a gradient: or of LEAST_SCALE of the step's largest, if that is more)."""
 
     name: str
     ours: float
@@ -59,7 +63,7 @@ def train(model: nn.Module, inputs: Tensors) -> dict[str, torch.Tensor]:
     )
     loss.backward()
     named = [*model.named_parameters(), *((f"input {i}", x) for i, x in enumerate(inputs))]
-    gradients = {f"gradient of {name}": x.grad for name, x in named if x.grad is not None}
+    gradients = {f"{_GRADIENT}{name}": x.grad for name, x in named if x.grad is not None}
     return {"loss": loss.detach(), **gradients}
 
 
@@ -82,7 +86,19 @@ def deviations(
     if exact.keys() != ours.keys():
         raise ValueError(f"missing or additional: {sorted(exact.keys() ^ ours.keys())}")
     _check_strides(model, inputs, step, eager[0], ours)
-    return [_deviation(name, exact[name], [e[name] for e in eager], ours[name]) for name in exact]
+    least = LEAST_SCALE * max(
+        (_largest(value) for name, value in exact.items() if name.startswith(_GRADIENT)), default=0
+    )
+    return [
+        _deviation(
+            name,
+            exact[name],
+            [e[name] for e in eager],
+            ours[name],
+            least if name.startswith(_GRADIENT) else 0.0,
+        )
+        for name in exact
+    ]
 
 
 def failures(found: Iterable[Deviation]) -> list[str]:
@@ -125,14 +141,23 @@ def _check_strides(
 
 
 def _deviation(
-    name: str, exact: torch.Tensor, eager: Sequence[torch.Tensor], ours: torch.Tensor
+    name: str,
+    exact: torch.Tensor,
+    eager: Sequence[torch.Tensor],
+    ours: torch.Tensor,
+    least_scale: float,
 ) -> Deviation:
     for what in ("dtype", "shape"):
         if getattr(ours, what) != getattr(eager[0], what):
             raise ValueError(f"{name}: {what} {getattr(ours, what)}, not {getattr(eager[0], what)}")
-    scale = exact.abs().max().clamp_min(torch.finfo(torch.float32).tiny).item()
+    scale = max(_largest(exact), least_scale, torch.finfo(torch.float32).tiny)
 
     def error(value: torch.Tensor) -> float:
-        return (value.double() - exact).abs().max().item() / scale
+        return _largest(value.double() - exact) / scale
 
     return Deviation(name, error(ours), max(map(error, eager)))
+
+
+def _largest(value: torch.Tensor) -> float:
+    """NaN if any element is; 0 of no elements."""
+    return value.abs().max().item() if value.numel() else 0.0
