@@ -23,6 +23,7 @@ from mlir_npu.lowering.capture import WholeGraph
 from mlir_npu.lowering.capture_inputs import Inputs
 from mlir_npu.lowering.capture_origins import Origins, origin_of
 from mlir_npu.lowering.compile_graph import CompiledGraph, compile_graph
+from mlir_npu.lowering.early_start import early_start
 from mlir_npu.lowering.plan import Part
 from mlir_npu.lowering.roles import CapturedGraph, readable
 from mlir_npu.options import Options
@@ -128,7 +129,7 @@ def compile_whole(
         found.append((compiled, TracingContext.get().fw_metadata, descriptors))
         return compiled.call
 
-    with graph.compiling():
+    with graph.compiling(), early_start(graph.graph_module, graph.example_inputs, options):
         outer = aot_autograd(
             fw_compiler=_refuse_gradients, inference_compiler=inference, decompositions={}
         )(graph.graph_module, graph.example_inputs)

@@ -7,6 +7,9 @@ what is left, such as an item of a list or a property, is evaluated anew.
 
 from __future__ import annotations
 
+import functools
+import re
+import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +28,11 @@ from mlir_npu.lowering.roles import readable
 from mlir_npu.runtime.entries import Entry
 
 FLAG = "training"
+_NOTHING = object()
+# attributes and items with plain names, one after another
+_STEP = r"\.([A-Za-z_]\w*)|\['(\w+)'\]|\[(\d+)\]"
+_PATH = re.compile(rf"[LG]\['\w+'\](?:{_STEP})*", re.ASCII)
+_LAST_STEP = re.compile(rf"(?:{_STEP})$", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -62,17 +70,53 @@ def find_origins(
 
 def origin_of(source: Source, scope: Mapping[str, Any]) -> Origin | None:
     """None for sources that stand for no value, such as global states."""
-    try:
-        code = compile(source.name, "<source>", "eval")
-        value = eval(code, dict(scope))
-    except Exception:  # whatever evaluation raises
-        return None
-    return Origin(source.name, readable(source.name), lambda: eval(code, dict(scope)), value)
+    return _Values(scope).origin(source)
+
+
+class _Values:
+    """What sources stand for now. Those that begin alike are evaluated together so far."""
+
+    def __init__(self, scope: Mapping[str, Any]) -> None:
+        self._scope = scope
+        self._known = {"L": scope["L"], "G": scope["G"]}
+
+    def origin(self, source: Source) -> Origin | None:
+        name, scope, value = source.name, self._scope, self.value(source)
+        if value is _NOTHING:
+            return None
+        return Origin(name, readable(name), lambda: eval(_code(name), dict(scope)), value)
+
+    def value(self, source: Source) -> Any:
+        try:
+            return self._value(source.name)
+        except Exception:  # whatever evaluation raises
+            return _NOTHING
+
+    def _value(self, name: str) -> Any:
+        if name not in self._known:
+            self._known[name] = self._evaluated(name)
+        return self._known[name]
+
+    def _evaluated(self, name: str) -> Any:
+        if _PATH.fullmatch(name) is None:
+            return eval(_code(name), dict(self._scope))
+        step = _LAST_STEP.search(name)
+        before = self._value(name[: step.start()])
+        attribute, key, index = step.groups()
+        if attribute is not None:
+            return getattr(before, attribute)
+        return before[int(index) if key is None else key]
+
+
+@functools.lru_cache(maxsize=4096)
+def _code(name: str) -> types.CodeType:
+    return compile(name, "<source>", "eval")
 
 
 class _Finder:
     def __init__(self, scope: Mapping[str, Any], arguments: Sequence[torch.Tensor]) -> None:
         self._scope = scope
+        self._values = _Values(scope)
         self._arguments = {id(argument) for argument in arguments}
         self._seen: dict[str, Origin | None] = {}
         self._modules: list[Origin] = []
@@ -82,15 +126,13 @@ class _Finder:
     def find(self, sources: Iterable[Source]) -> Origins:
         tensors, flags = [], []
         for source in {source.name: source for source in sources}.values():
-            origin = origin_of(source, self._scope)
-            if origin is None or id(origin.value) in self._arguments:
+            value = self._values.value(source)
+            is_flag = isinstance(source, AttrSource) and source.member == FLAG
+            if value is _NOTHING or id(value) in self._arguments:
                 continue
-            if isinstance(source, AttrSource) and source.member == FLAG:
-                flags.append(origin)
-            elif isinstance(origin.value, torch.Tensor):
-                tensors.append(origin)
-            else:
+            if not is_flag and not isinstance(value, torch.Tensor):
                 continue
+            (flags if is_flag else tensors).append(self._values.origin(source))
             self._follow(source)
         found = (tensors, flags, self._modules, self._entries.values(), self._loose)
         return Origins(*map(tuple, found))
@@ -102,7 +144,7 @@ class _Finder:
             return self._follow(source.base)
         if source.name in self._seen:
             return self._seen[source.name]
-        origin = self._seen[source.name] = origin_of(source, self._scope)
+        origin = self._seen[source.name] = self._values.origin(source)
         base = self._follow(source.base) if chained else None
         if origin is None:
             return None

@@ -16,10 +16,11 @@ from torch.utils import _pytree as pytree
 
 from mlir_npu.lowering.quantized_rules import RULES
 from mlir_npu.lowering.quantized_values import as_tensor
+from mlir_npu.lowering.repeated_calls import RepeatedCalls
 from mlir_npu.lowering.support.rules import HOLDS_ZEROS
 
 
-class QuantizedInterpreter(fx.Interpreter):
+class QuantizedInterpreter(RepeatedCalls):
     """`used_zeros`: names of placeholders whose zeros a computation relies on."""
 
     def __init__(self, graph_module: fx.GraphModule) -> None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import fx
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx._lazy_graph_module import _use_lazy_graph_module
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.traceback import preserve_node_meta
 
@@ -82,9 +83,14 @@ def retrace(
         return tuple(_permute(value, spec.order) for value, spec in zip(values, results))
 
     mode = FakeTensorMode(allow_non_fake_inputs=True)
-    with mode, preserve_node_meta():
+    with mode, preserve_node_meta(), _use_lazy_graph_module(True):  # nobody runs it
         arguments = [torch.empty(spec.physical_shape, dtype=spec.dtype) for spec in inputs]
-        traced = make_fx(physical, decomposition_table=dict(decompositions))(*arguments)
+        trace = make_fx(
+            physical,
+            decomposition_table=dict(decompositions),
+            _disable_torch_fn_metadata_mode=True,  # it would note names that nobody reads
+        )
+        traced = trace(*arguments)
     traced.graph.eliminate_dead_code()
     _refuse_mutation(traced)
     constants = _lift_constants(traced)

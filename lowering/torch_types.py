@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Sequence
 
@@ -137,6 +138,7 @@ def literal(tensor: torch.Tensor) -> str | None:
     return f"dense<0x{bits:0{2 * size}X}> : {type_}"
 
 
+@functools.lru_cache(maxsize=4096)
 def quoted(text: str) -> str:
     """A string of MLIR."""
     plain = (chr(c) if 32 <= c < 127 and c not in b'"\\' else f"\\{c:02X}" for c in text.encode())

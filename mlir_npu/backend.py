@@ -32,7 +32,9 @@ def mlir_npu(
     parsed = Options.parse(options, mode)
 
     from mlir_npu.lowering.compile_graph import compile_graph
+    from mlir_npu.lowering.early_start import early_start
     from mlir_npu.lowering.joint_graph import partition_joint
+    from mlir_npu.lowering.rare_collections import rare_collections
     from mlir_npu.lowering.roles import CapturedGraph
     from mlir_npu.lowering.specializations import Specializations
     from mlir_npu.lowering.specialize import specialize
@@ -60,7 +62,7 @@ def mlir_npu(
             return compile_static(specialize(graph, {}) if has_known_symbols(graph) else graph)
         return Specializations(graph, reader, compile_static, always=parsed.strict)
 
-    return aot_autograd(
+    compiler = aot_autograd(
         fw_compiler=functools.partial(compile_, kind="forward"),
         bw_compiler=functools.partial(compile_, kind="backward"),
         inference_compiler=functools.partial(compile_, kind="inference"),
@@ -68,7 +70,9 @@ def mlir_npu(
         decompositions={},
         # else what a checkpointed part writes is written after the backward has kept it
         keep_inference_input_mutations=True,
-    )(graph_module, example_inputs)
+    )
+    with rare_collections(), early_start(graph_module, example_inputs, parsed):
+        return compiler(graph_module, example_inputs)
 
 
 def _donate_nothing() -> None:

@@ -17,11 +17,13 @@ from mlir_npu.lowering.capture_inputs import describe_inputs
 from mlir_npu.lowering.capture_origins import find_origins
 from mlir_npu.lowering.capture_result import ResultPlan, plan_result
 from mlir_npu.lowering.capture_watch import Watch
+from mlir_npu.lowering.rare_collections import rare_collections
 from mlir_npu.options import Options
 from mlir_npu.program import Program
 from mlir_npu.stitched import StitchedProgram
 
 
+@rare_collections()
 def capture(
     model: Callable,
     *inputs: Any,

@@ -36,6 +36,8 @@ def move_halves_as_integers(module: ir.Operation, options: NoOptions) -> None:
         if not function.regions[0].blocks or _in_signature(function):
             continue
         ops = nested(function)
+        if not any(_is_half(result) for op in ops for result in op.results):
+            continue  # most kernels: the rest takes longer than this
         computing = [op for op in ops if op.name not in _MOVES]
         reads = [(op, i) for op in computing for i, v in enumerate(op.operands) if _is_moved(v)]
         for result in [result for op in computing for result in op.results if _is_half(result)]:

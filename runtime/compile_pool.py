@@ -114,7 +114,12 @@ class CompilePool:
     def start(self) -> None:
         """Start the processes, which come up while the caller goes on."""
         with self._lock, contextlib.suppress(NoWorkers):
-            self._start()
+            self._start(self._size)
+
+    def start_beside(self) -> None:
+        """Start as many as leave the caller a core of its own, but one in any case."""
+        with self._lock, contextlib.suppress(NoWorkers):
+            self._start(max(1, self._size - 1))
 
     def run(self, jobs: Sequence[Job]) -> list[Any]:
         """The result of every job, or the exception that it raised: WorkerCrash if it died of it.
@@ -139,13 +144,13 @@ class CompilePool:
             worker.abandon()
         self._workers = []
 
-    def _start(self) -> None:
+    def _start(self, count: int) -> None:
         # the job of one that has ended is given to another when its end is heard
         for worker in [w for w in self._workers if w.has_ended and w.job is None]:
             worker.end()
             self._workers.remove(worker)
         try:
-            while len(self._workers) < self._size:
+            while len(self._workers) < count:
                 self._workers.append(_Worker())
         except OSError as error:
             raise NoWorkers(str(error)) from error
@@ -156,7 +161,7 @@ class CompilePool:
         self._workers = []
 
     def _run(self, jobs: Sequence[Job]) -> list[Any]:
-        self._start()
+        self._start(self._size)
         results: list[Any] = [None] * len(jobs)
         waiting = list(reversed(range(len(jobs))))
         done = 0
@@ -215,7 +220,7 @@ class CompilePool:
     def _replace(self, worker: _Worker) -> None:
         worker.end()
         self._workers.remove(worker)
-        self._start()
+        self._start(self._size)
 
 
 def cores() -> int:

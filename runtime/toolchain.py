@@ -43,23 +43,26 @@ def digest(*parts: str | bytes) -> str:
 def is_current() -> bool:
     """Whether the package on disk is still the one that this process started with."""
     started = _started()
-    return all(path.stat().st_mtime <= started for _, path in _sources())
+    return all(os.stat(path).st_mtime <= started for _, path in _sources())
 
 
 def _contents() -> str:
     whole = hashlib.sha256()
-    for name, path in _sources():
-        contents = path.read_bytes()
+    for name, path in sorted(_sources()):
+        contents = Path(path).read_bytes()
         whole.update(f"{name} {len(contents)}\n".encode() + contents)
     return whole.hexdigest()[:16]
 
 
-def _sources() -> Iterator[tuple[str, Path]]:
+def _sources() -> Iterator[tuple[str, str]]:
+    """Name and path of every file, in any order."""
     for package in _PACKAGES:
-        (folder,) = importlib.util.find_spec(f"mlir_npu.{package}").submodule_search_locations
-        for path in sorted(Path(folder).rglob("*")):
-            if path.suffix in (".py", ".toml"):
-                yield f"{package}/{path.relative_to(folder)}", path
+        (root,) = importlib.util.find_spec(f"mlir_npu.{package}").submodule_search_locations
+        for folder, _, names in os.walk(root):
+            inside = f"{package}{folder[len(root) :]}"
+            for name in names:
+                if name.endswith((".py", ".toml")):
+                    yield f"{inside}/{name}", f"{folder}/{name}"
 
 
 @functools.cache

@@ -1,4 +1,5 @@
 """Small readers of IR: functions, kernels, nested operations, uses, attributes."""
+
 from mlir_npu.dialect.bindings import ir
 
 KERNEL = "npu.kernel"
@@ -9,16 +10,15 @@ def nested(root: ir.Operation, *names: str) -> list[ir.Operation]:
     """Operations below `root` in program order, outer before inner; only those called `names`."""
     found = []
 
-    def visit(op: ir.Operation) -> None:
-        for region in op.regions:
-            for block in region.blocks:
-                for child in block.operations:
-                    operation = child.operation
-                    if not names or operation.name in names:
-                        found.append(operation)
-                    visit(operation)
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if not names or op.name in names:
+            found.append(op)
+        return ir.WalkResult.ADVANCE
 
-    visit(root.operation)
+    for region in root.operation.regions:
+        for block in region.blocks:
+            for child in block.operations:
+                child.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
     return found
 
 

@@ -105,6 +105,27 @@ def test_worker_that_left_is_replaced(pool):
     assert all(isinstance(result, bytes) for result in pool.run(JOBS))
 
 
+def test_the_caller_is_left_a_core_until_jobs_run():
+    pool = CompilePool(2)
+    try:
+        pool.start_beside()
+        (first,) = pool._workers
+        pool.start()
+        assert len(pool._workers) == 2 and pool._workers[0] is first
+        assert all(isinstance(result, bytes) for result in pool.run(JOBS))
+    finally:
+        pool.end()
+
+
+def test_one_process_is_started_for_one_core():
+    pool = CompilePool(1)
+    try:
+        pool.start_beside()
+        assert len(pool._workers) == 1
+    finally:
+        pool.end()
+
+
 def test_without_processes_jobs_run_here(monkeypatch, caplog):
     monkeypatch.setattr(compile_pool.sys, "executable", "/no/such/python")
     monkeypatch.setattr(compile_pool, "POOL", CompilePool(1))
