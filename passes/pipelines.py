@@ -85,7 +85,15 @@ STAGES = (
     # moves that the engine can make, none that only copy where sram is a cache; offsets
     Stage(
         "allocate",
-        ("split-dma", "elide-dma", *CLEANUP, "plan-scratchpad", "plan-workspace", "canonicalize"),
+        (
+            "split-dma",
+            "keep-planes",
+            "elide-dma",
+            *CLEANUP,
+            "plan-scratchpad",
+            "plan-workspace",
+            "canonicalize",
+        ),
     ),
     # micro-kernels and threads
     Stage(

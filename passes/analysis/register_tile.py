@@ -69,6 +69,8 @@ BUSY_ACCUMULATORS = 8
 # Fitted to measured tiles on 16 and on 32 registers.
 SCALAR_LOAD_COST = 0.6
 VECTOR_LOAD_COST = 0.75
+# The same of a vector that is put together from two; the order in which it is takes registers too.
+SHUFFLED_LOAD_COST, SHUFFLE_REGISTERS = 3.0, 2
 # Loop control and address updates of one reduction step, in the same slots.
 STEP_OVERHEAD = 1.0
 # Share of the time that one more tile shape must save: each is code to compile and to fetch.
@@ -143,14 +145,19 @@ def fits(pixels: int, channels: int, unit: VectorUnit) -> bool:
     return registers_needed(pixels, len(vector_pieces(channels, unit.lanes))) <= unit.registers
 
 
-def step_cost(pixels: int, vectors: int) -> float:
+def step_cost(pixels: int, vectors: int, vector_load: float = VECTOR_LOAD_COST) -> float:
     """FMA issue slots of one reduction step: arithmetic or latency, and what loads add."""
-    loads = SCALAR_LOAD_COST * pixels + VECTOR_LOAD_COST * vectors
+    loads = SCALAR_LOAD_COST * pixels + vector_load * vectors
     return max(pixels * vectors, BUSY_ACCUMULATORS) + loads + STEP_OVERHEAD
 
 
 def grid_cost(
-    tile: RegisterTile, rows: int, columns: int, blocks: int, block_vectors: int
+    tile: RegisterTile,
+    rows: int,
+    columns: int,
+    blocks: int,
+    block_vectors: int,
+    vector_load: float = VECTOR_LOAD_COST,
 ) -> float:
     """Cost per reduction element of a whole `rows x columns x blocks` grid under `tile`."""
     shapes = [
@@ -159,7 +166,9 @@ def grid_cost(
         for c in split(columns, tile.columns)
         for b in split(blocks, tile.blocks)
     ]
-    slots = sum(count * step_cost(pixels, vectors) for count, pixels, vectors in shapes)
+    slots = sum(
+        count * step_cost(pixels, vectors, vector_load) for count, pixels, vectors in shapes
+    )
     return slots * (1 + SHAPE_COST * (len(shapes) - 1))
 
 
@@ -180,11 +189,12 @@ def choose_register_tile(
     block_channels: int,
     unit: VectorUnit,
     pixel_bytes: tuple[int, int] = (0, 0),
+    vector_load: float = VECTOR_LOAD_COST,
 ) -> RegisterTile:
     """Cheapest tile for `rows x columns` pixels and `blocks` blocks of `block_channels` channels.
 
-    `pixel_bytes`: distance of neighbouring rows and columns in the input. Raises ValueError when
-    not even one pixel by one block fits the registers.
+    `pixel_bytes`: distance of neighbouring rows and columns in the input; `vector_load`: cost of
+    loading a vector. Raises ValueError when not even one pixel by one block fits the registers.
     """
     block_vectors = len(vector_pieces(block_channels, unit.lanes))
     check_registers(1, block_vectors, unit)
@@ -198,5 +208,9 @@ def choose_register_tile(
     tiles = [t for t in tiles if lines_in_one_set(t, pixel_bytes) <= LINES_PER_SET]
     return min(
         tiles,
-        key=lambda t: (grid_cost(t, rows, columns, blocks, block_vectors), -t.pixels, t.rows),
+        key=lambda t: (
+            grid_cost(t, rows, columns, blocks, block_vectors, vector_load),
+            -t.pixels,
+            t.rows,
+        ),
     )

@@ -19,6 +19,9 @@ from dataclasses import dataclass, replace
 
 from mlir_npu.passes.analysis.loop_nest import Dim, can_merge, unit_dim
 from mlir_npu.passes.analysis.register_tile import (
+    SHUFFLE_REGISTERS,
+    SHUFFLED_LOAD_COST,
+    VECTOR_LOAD_COST,
     CpuVectors,
     RegisterTile,
     Span,
@@ -49,6 +52,7 @@ from mlir_npu.passes.microkernels.register_reduction import (
     COLUMN_POSITION,
     INPUT,
     ROW_POSITION,
+    WEIGHTS,
     TileShape,
     Window,
     accumulate,
@@ -134,6 +138,9 @@ def _register_tile(contraction: Contraction, unit: CpuVectors) -> RegisterTile:
     size = contraction.operands[INPUT].element.width // 8
     if _multiplies_bytes(contraction, unit):
         unit = replace(unit, registers=unit.registers - REGISTERS)
+    is_shuffled = contraction.lanes.strides[WEIGHTS] == 2
+    if is_shuffled:
+        unit = replace(unit, registers=unit.registers - SHUFFLE_REGISTERS)
     return choose_register_tile(
         rows.extent,
         columns.extent,
@@ -141,6 +148,7 @@ def _register_tile(contraction: Contraction, unit: CpuVectors) -> RegisterTile:
         contraction.lanes.extent - _has_single_lane(contraction, unit),
         unit,
         (rows.strides[INPUT] * size, columns.strides[INPUT] * size),
+        SHUFFLED_LOAD_COST if is_shuffled else VECTOR_LOAD_COST,
     )
 
 

@@ -20,6 +20,7 @@ from mlir_npu.passes.microkernels.binding import (
 from mlir_npu.passes.microkernels.buffers import Operand, is_dense, operand_of
 from mlir_npu.passes.microkernels.contraction import Contraction, emit_contraction
 from mlir_npu.passes.microkernels.padding import padding_of, window_axes
+from mlir_npu.passes.microkernels.planes import emit_planes, has_planes
 from mlir_npu.passes.microkernels.register_reduction import Window
 
 
@@ -37,6 +38,9 @@ def emit_conv2d(group: AccumulatorGroup, unit: CpuVectors) -> None:
     ]
     extents = [*shape_of(accumulator), *shape_of(weights)[1:4]]
     bound = bind_group(group, inputs, range(5), extents)
+    if has_planes(bound, unit):
+        emit_planes(bound, unit)
+        return
     if axes is not None:
         # The last operands, as Window has it.
         positions = (Position((0, sy, 0, 0, 0, 0, 0, 0)), Position((0, 0, sx, 0, 0, 0, 0, 0)))

@@ -23,16 +23,25 @@ def can_retype(tile: ir.Value, type_: ir.MemRefType) -> bool:
 
 
 def replace_tile(tile: ir.Value, buffer: ir.Value) -> None:
-    """Let all users of `tile` use `buffer`, views included; `can_retype` must hold."""
+    """Let all users of `tile` use `buffer`, views included; `can_retype` must hold.
+
+    Views are made where `buffer` is: it may stand behind the views of `tile`.
+    """
     for use in list(tile.uses):
         op = use.owner.operation
         if op.name not in WHOLE_VIEWS:
             op.operands[use.operand_number] = buffer
             continue
-        with ir.InsertionPoint(op), op.location:
+        with _place_of_view(op, buffer), op.location:
             view = _rebuild(op, buffer)
         replace_tile(op.results[0], view)
         op.erase()
+
+
+def _place_of_view(view: ir.Operation, buffer: ir.Value) -> ir.InsertionPoint:
+    if isinstance(buffer.owner, ir.Block):
+        return ir.InsertionPoint(view)
+    return ir.InsertionPoint.after(buffer.owner)
 
 
 def _view_type(view: ir.Operation, source: ir.MemRefType) -> ir.MemRefType | None:

@@ -191,6 +191,10 @@ NOTES = {
         """,
         with_clean_up=True,
     ),
+    "keep-planes": Note("""
+        Where sram is a cache, first layers compute on tiles in the order of dram. This machine's
+        matrix unit takes tiles in one order only.
+    """),
     "elide-dma": Note("""
         Where sram is a cache, moves that only copy can go. This machine has none.
     """),

@@ -254,3 +254,36 @@ func.func @padded_convolution(%x: memref<1x16x1x4xf32>, %w: memref<1x31x1x4x8xf3
     : (memref<1x46x1x4xf32, #npu.space<"sram">>, memref<1x31x1x4x8xf32, #npu.space<"sram">>, memref<1x16x1x1x8xf32, #npu.space<"acc">>) -> ()
   return
 }
+
+// -----
+
+// Image and result with columns side by side: vectors run over columns, weights are the scalars. The
+// distance of two is made of two vectors, and the last of 20 columns are a vector that begins early.
+// CHECK-LABEL: func.func @columns
+// CHECK-DAG: %[[EARLY:.*]] = arith.constant 12 : index
+// CHECK: vector.load {{.*}} vector<8xf32>
+// CHECK: vector.load {{.*}} vector<8xf32>
+// CHECK: vector.shuffle {{.*}} [0, 2, 4, 6, 9, 11, 13, 15] : vector<8xf32>, vector<8xf32>
+// CHECK: memref.load
+// CHECK: vector.fma
+// CHECK-NOT: vector.store {{.*}} vector<4xf32>
+// CHECK: return
+func.func @columns(%x: memref<1x3x9x41xf32, #npu.space<"sram">>, %w: memref<2x3x3x3x8xf32, #npu.space<"sram">>,
+                   %o: memref<1x2x8x4x20xf32, #npu.space<"sram">>, %scratch: memref<5120xi8, #npu.space<"acc">>) {
+  %c0 = arith.constant 0 : index
+  %image = memref.transpose %x (n, c, y, x) -> (n, y, x, c) : memref<1x3x9x41xf32, #npu.space<"sram">>
+    to memref<1x9x41x3xf32, strided<[1107, 41, 1, 369]>, #npu.space<"sram">>
+  %result = memref.transpose %o (n, k, i, y, x) -> (n, y, x, k, i) : memref<1x2x8x4x20xf32, #npu.space<"sram">>
+    to memref<1x4x20x2x8xf32, strided<[1280, 20, 1, 640, 80]>, #npu.space<"sram">>
+  %acc = memref.view %scratch[%c0][] : memref<5120xi8, #npu.space<"acc">> to memref<1x4x20x2x8xf32, #npu.space<"acc">>
+  "npu.fill"(%acc) {value = 0.0 : f32} : (memref<1x4x20x2x8xf32, #npu.space<"acc">>) -> ()
+  "npu.conv2d"(%image, %w, %acc) {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>}
+    : (memref<1x9x41x3xf32, strided<[1107, 41, 1, 369]>, #npu.space<"sram">>, memref<2x3x3x3x8xf32, #npu.space<"sram">>, memref<1x4x20x2x8xf32, #npu.space<"acc">>) -> ()
+  "npu.drain"(%acc, %result) ({
+  ^bb0(%a: f32, %old: f32):
+    "npu.yield"(%a) : (f32) -> ()
+  }) {indexing_maps = [affine_map<(n, y, x, k, i) -> (n, y, x, k, i)>, affine_map<(n, y, x, k, i) -> (n, y, x, k, i)>],
+      operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>}
+    : (memref<1x4x20x2x8xf32, #npu.space<"acc">>, memref<1x4x20x2x8xf32, strided<[1280, 20, 1, 640, 80]>, #npu.space<"sram">>) -> ()
+  return
+}
