@@ -305,9 +305,11 @@ def explain_respelling(node: fx.Node) -> str | None:
     if rule is None or shared is None or own is not shared:
         return None
     values = [operand.meta.get("val") for operand in node.all_input_nodes]
+    static = all(map(_has_static_elements, values))
+    if node.target in _AT_POSITIONS:
+        return rule(node) if static else "an operand has no dimensions, or none of known sizes"
     floats = all(isinstance(v, Tensor) and v.is_floating_point() for v in values)
-    about = node.target in _AT_POSITIONS or floats
-    return rule(node) if about and all(map(_has_static_elements, values)) else None
+    return rule(node) if floats and static else None
 
 
 def _has_static_elements(value: object) -> bool:

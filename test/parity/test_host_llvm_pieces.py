@@ -62,6 +62,31 @@ def test_a_bad_index_is_eagers_error():
         host.call(x, torch.tensor([5]))
 
 
+def written_where(x):
+    y = (x.exp() * 2 + 1).clone()
+    y[y > 1.5] = 0.5
+    return (y.relu() * 3,)
+
+
+def written_at_none(x):
+    none = torch.zeros(0, dtype=torch.int64, device=x.device)
+    return ((x + 1).exp().index_put((none,), x[none] * 2, accumulate=True).relu() * 3,)
+
+
+def picked_from_one(x):
+    return (x.exp()[torch.arange(3) - 3, None] * 2 + 1, x.sum()[None][torch.tensor(0)] * 3)
+
+
+@pytest.mark.parametrize("function", [written_where, written_at_none, picked_from_one])
+def test_positions_that_no_rule_of_the_npu_is_about(function, caplog):
+    x = torch.randn(4)
+    host = host_part(function, x)
+    assert host.engine in ("eager", "llvm and eager")
+    assert "aten.index" in host.reason
+    assert not [r for r in caplog.records if r.name.startswith("mlir_npu")]
+    check(host, function, x)
+
+
 def test_a_single_call_is_not_worth_a_piece():
     def lone(x):
         return (x.relu().cumsum(0),)
