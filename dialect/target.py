@@ -7,6 +7,7 @@ dumped module says for which machine it was scheduled and passes need no options
 from __future__ import annotations
 
 import difflib
+import functools
 import re
 import tomllib
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -209,8 +210,11 @@ def _overlay(base: dict[str, Any], top: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
+_hints = functools.cache(get_type_hints)  # every pass asks for the target
+
+
 def _from_table(table: dict[str, Any], kind: type, origin: str, prefix: str) -> Any:
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     known = [field.name for field in fields(kind)]
     for key in table:
         if key not in known:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import dataclasses
+import functools
 import shlex
 import tempfile
 import threading
@@ -36,10 +37,12 @@ from mlir_npu.lowering.region_code import (
 )
 from mlir_npu.lowering.region_key import region_key
 from mlir_npu.options import Options
+from mlir_npu.runtime import entries, fingerprint
 from mlir_npu.runtime.compile_pool import POOL, WorkerCrash, run_apart, run_here
 from mlir_npu.runtime.kernel import KernelLinkError
 from mlir_npu.runtime.region import CompiledRegion
 from mlir_npu.runtime.signature import SignatureError
+from mlir_npu.runtime.text_kernel import with_texts
 from mlir_npu.runtime.tuning import Tuning
 
 if TYPE_CHECKING:  # what is in the cache is found without loading MLIR
@@ -158,7 +161,8 @@ def _compile_apart(
         (module,) = run_apart([("import_graph", (request,))])
         if isinstance(module, Exception):
             raise module
-        compiled = compile_module(module, recipe, run_apart, use_cache=options.cache)
+        run = functools.partial(with_texts, run_apart, (entries.SOURCE, fingerprint.source()))
+        compiled = compile_module(module, recipe, run, use_cache=options.cache)
     except RegionImportError as error:
         raise _import_failure(part, error, dump) from error
     except WorkerCrash as crash:

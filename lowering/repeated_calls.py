@@ -44,7 +44,7 @@ class RepeatedCalls(fx.Interpreter):
             return super().call_function(target, args, kwargs)
         if (recorded := self._known.get(call.key)) is not None:
             return recorded.repeat(call)
-        last = next(reversed(call.tracer.graph.nodes))
+        last = call.tracer.graph._root.prev  # the root itself, in a graph of no nodes
         result = super().call_function(target, args, kwargs)
         if call.key not in self._known:
             self._known[call.key] = _record(call, _nodes_after(last), result)

@@ -19,7 +19,7 @@ After:
 
 from mlir_npu.dialect.bindings import arith, ir
 from mlir_npu.dialect.slots import MAX_INPUTS
-from mlir_npu.passes.kernels.walk import definition, entry, users
+from mlir_npu.passes.kernels.walk import entry, users
 from mlir_npu.passes.registry import NoOptions, register_pass
 from mlir_npu.passes.rewriting.dependence import is_prepared
 from mlir_npu.passes.rewriting.elementwise import read_elementwise
@@ -83,8 +83,11 @@ def _fuse_into(op: ir.Operation) -> None:
 
 def _producer(consumer: Generic, value: ir.Value) -> Generic | None:
     """The elementwise generic that makes `value`, if it may be fused into `consumer`."""
-    producer = read_elementwise(definition(value))
-    if producer is None or len(producer.op.results) != 1 or users(value) != [consumer.op]:
+    made_by = defined_by(value, GENERIC)
+    if made_by is None or len(made_by.results) != 1 or users(value) != [consumer.op]:
+        return None
+    producer = read_elementwise(made_by)
+    if producer is None:
         return None
     pairs = zip(consumer.inputs, consumer.accesses, strict=True)
     if not all(consumer.is_whole(access) for used, access in pairs if used == value):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, get_type_hints
@@ -34,6 +35,7 @@ def parse_options(pass_name: str, options_class: type, text: str) -> Any:
         raise OptionError(f"pass '{pass_name}': {error}") from None
 
 
+@functools.cache
 def option_types(options_class: type) -> dict[str, Any]:
     """Name and type of every option; TypeError if a field has a type that text cannot spell."""
     hints = get_type_hints(options_class)

@@ -14,7 +14,7 @@ from mlir_npu.runtime.text_kernel import object_of_text
 Entry = tuple[dict, str, object]  # dictionary, key, the object expected there
 
 # table: number of entries, result (1: all as expected), then dictionary, key, object of each
-_SOURCE = """
+SOURCE = """
 llvm.func @PyDict_GetItemWithError(!llvm.ptr, !llvm.ptr) -> !llvm.ptr
 llvm.func @compare(%table: !llvm.ptr) {
   %zero = llvm.mlir.constant(0 : i64) : i64
@@ -48,7 +48,7 @@ llvm.func @compare(%table: !llvm.ptr) {
 @functools.cache
 def _compare() -> tuple[Kernel, ctypes._CFuncPtr]:
     """The kernel, and its function called with the GIL held."""
-    kernel = Kernel.of_objects([object_of_text(_SOURCE)], "compare")
+    kernel = Kernel.of_objects([object_of_text(SOURCE)], "compare")
     address = ctypes.cast(kernel.run, ctypes.c_void_p).value
     return kernel, ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(address)
 

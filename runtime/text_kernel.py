@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from mlir_npu.runtime.compile_pool import POOL, run_apart, run_here
+from mlir_npu.runtime.compile_pool import POOL, Job, run_apart, run_here
 from mlir_npu.runtime.object_cache import default_cache
 from mlir_npu.runtime.toolchain import digest, is_current
 
@@ -19,15 +20,32 @@ def supply(contents: Mapping[str, bytes]) -> None:
 
 def object_of_text(text: str) -> bytes:
     """The machine code of a module in text form."""
-    if text in _SUPPLIED:
-        return _SUPPLIED[text]
-    key, cache = digest("text", text), default_cache()
-    contents = cache.get(key)
+    contents = _found(text)
     if contents is None:
         contents = _compile(text)
-        if is_current():
-            cache.put(key, contents)
+        _keep(text, contents)
     return contents
+
+
+def with_texts(run: Callable, texts: Sequence[str], jobs: Sequence[Job]) -> list[Any]:
+    """What `run` makes of the jobs. Processes that get none compile these texts meanwhile, which
+    are needed soon."""
+    missing = [text for text in texts if _found(text) is None]
+    outcomes = run([*jobs, *(("emit", (text,)) for text in missing)])
+    for text, outcome in zip(missing, outcomes[len(jobs) :], strict=True):
+        if isinstance(outcome, bytes):  # else it fails again where it is needed
+            _SUPPLIED[text] = outcome
+            _keep(text, outcome)
+    return outcomes[: len(jobs)]
+
+
+def _found(text: str) -> bytes | None:
+    return _SUPPLIED.get(text) or default_cache().get(digest("text", text))
+
+
+def _keep(text: str, contents: bytes) -> None:
+    if is_current():
+        default_cache().put(digest("text", text), contents)
 
 
 def _compile(text: str) -> bytes:

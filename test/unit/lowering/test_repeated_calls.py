@@ -154,3 +154,12 @@ def test_writes_are_never_copied(repeats):
         traced = make_fx(run)(torch.empty(2, 3))
     assert repeats == []
     assert len(traced.graph.find_nodes(op="call_function", target=aten.relu_.default)) == 2
+
+
+def test_a_graph_without_inputs(repeats, monkeypatch):
+    def function():
+        ones = [aten.full.default([2, 3], 1.0) for _ in range(2)]
+        return tuple(aten.relu.default(one) for one in ones)
+
+    _check_same(_captured(function), monkeypatch)
+    assert repeats == ["aten.relu.default"]
