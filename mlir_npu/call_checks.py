@@ -41,8 +41,9 @@ def refuse_overlap(
     for argument in executable.written:
         tensor = places[argument.source][argument.index]
         shared = owners[tensor.untyped_storage().data_ptr()]
-        if len(shared) > 1 and any(a.source == "input" for a in shared) and tensor.numel():
-            names = [t.name for t in inputs.tensors if t.index == shared[0].index]
+        ours = {a.index for a in shared if a.source == "input"}
+        if len(shared) > 1 and ours and tensor.numel():
+            names = [t.name for t in inputs.tensors if t.index in ours]
             raise MismatchError(
                 f"inputs share memory that the model writes to ({', '.join(names)}), and did not "
                 "when it was captured: pass copies"

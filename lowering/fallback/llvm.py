@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from mlir_npu.lowering.retrace import Retraced
 
 
+# Tracing, which knows shapes only, cannot go past such calls.
+_DEPENDS_ON_CONTENTS = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
+
+
 class RefusedCallsError(HostLoweringError):
     """calls: nodes of the part that LLVM does not take, with the reason of each."""
 
@@ -105,6 +109,8 @@ def _respelling(node: fx.Node) -> str | None:
 
     if isinstance(node.target, torch._ops.HigherOrderOperator):
         return f"{node.target} calls other graphs"
+    if _DEPENDS_ON_CONTENTS & set(getattr(node.target, "tags", ())):
+        return f"{node.target}: what it returns depends on the contents of its arguments"
     reason = mistyped_statistics(node) or explain_respelling(node)
     return reason and f"{node.target}: {reason}"
 

@@ -229,6 +229,18 @@ class Steps(nn.Module):
         return y, torch.cat([x, x], 1)[:, 2::5, 3:8:4].cos()
 
 
+def test_numbers_in_a_captured_graph_are_no_internal_errors(caplog):
+    class Counts(nn.Module):
+        def forward(self, x):
+            return x.sin() + (x.exp() > 1).sum().item()
+
+    with torch.no_grad(), caplog.at_level(logging.WARNING, logger="mlir_npu"):
+        x = torch.randn(3, 8)
+        program = mlir_npu.capture(Counts(), x)
+        assert_same(program(x.abs()), Counts()(x.abs()))
+    assert not any("internal error" in message for message in warnings_of(caplog))
+
+
 def test_slices_with_steps_are_no_internal_errors(caplog):
     inputs = (torch.randn(2, 7, 10), torch.randn(2, 8, 10))
     with caplog.at_level(logging.WARNING, logger="mlir_npu"):

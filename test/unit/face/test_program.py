@@ -79,6 +79,22 @@ def test_memory_that_is_written_is_not_shared():
     program(shared, X)
 
 
+def test_memory_of_the_model_that_is_written_is_not_given():
+    class Counter(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("seen", torch.zeros(1, 3, 8, 8))
+
+        def forward(self, x, y):
+            self.seen.add_(1)
+            return x + y
+
+    model = Counter()
+    program = mlir_npu.capture(model, X, X.clone())
+    with pytest.raises(MismatchError, match=r"memory that the model writes to \(y\)"):
+        program(X, model.seen)
+
+
 def branch(x):
     y = CONV(x)
     if y.sum() > 0:
