@@ -15,6 +15,7 @@ After:
       %a = memref.view %workspace[%c0][] : memref<1024xi8> to memref<256xf32>
       call @k(%x, %a, %scratch);  call @k(%a, %out, %scratch) }
 """
+
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.analysis import memory_plan
 from mlir_npu.passes.kernels.liveness import Steps

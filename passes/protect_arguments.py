@@ -9,6 +9,7 @@ Before:
 After:
     func.func @main(%x: tensor<8xf32> {bufferization.writable = false, npu.role = "input"})
 """
+
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.kernels.walk import (
     KERNEL,

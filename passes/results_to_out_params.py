@@ -15,6 +15,7 @@ After:
     func.func @main(%x: memref<8xf32>, %out: memref<2x4xf32> {npu.role = "output"}) {
       %0 = memref.collapse_shape %out [[0, 1]];  call @k(%x, %0) }
 """
+
 from mlir_npu.dialect.bindings import func, ir, memref
 from mlir_npu.passes.kernels.walk import (
     KERNEL,

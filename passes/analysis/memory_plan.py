@@ -5,6 +5,7 @@ each request an offset. `plan` places the largest requests first, each in the ti
 free for its whole life (the "greedy by size" planner of TensorFlow Lite, arXiv 2001.03288).
 `verify` shares no code with it, so that a fault in the planner cannot hide itself.
 """
+
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 

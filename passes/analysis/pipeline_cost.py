@@ -18,6 +18,7 @@ is waited for two iterations later, before the iteration after that is issued, s
 iterations take at least compute, drain and store of one (`_in_flight`). With one buffer everything
 is waited for and the cycles add up.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,4 +1,5 @@
 """All allowed tiles of a kernel as NumPy arrays, one row a tile, and what its operands need."""
+
 import math
 
 import numpy as np
@@ -7,6 +8,7 @@ from mlir_npu.passes.analysis.footprint import Access, KernelShape
 
 MOST_TILES = 200_000
 ROUNDING = 1e-6  # a mean that is whole but for the last bits of a float is whole
+
 
 def all_tiles(shape: KernelShape, whole: tuple[int, ...] = (), any_size: bool = False):
     """The products of the allowed sizes of every loop; loops in `whole` stay whole.

@@ -1,4 +1,5 @@
 """Orders of tile loops that can differ in cost, for groups of tiles that split the same loops."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence

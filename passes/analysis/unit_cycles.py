@@ -16,6 +16,7 @@ processor issues ops in program order; a unit executes what it is given in order
 All counts may be ints or NumPy arrays of ints; results are of the same kind. All divisions round
 up: a unit that is partly used is busy.
 """
+
 from collections.abc import Sequence
 
 from mlir_npu.dialect.target import Dma, MatrixUnit

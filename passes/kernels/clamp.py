@@ -8,6 +8,7 @@ P = low + X + high; a tile of extent t starts at o, with 0 <= o <= P - t. Its va
 Offsets are integers or index values; integers stay integers, and a bound of the clip that the tile
 can never reach is left out.
 """
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 

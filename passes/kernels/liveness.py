@@ -1,4 +1,5 @@
 """When a buffer of a function is live, in steps: operations numbered outer before inner."""
+
 from collections.abc import Iterable
 
 from mlir_npu.dialect.attributes import TokenType

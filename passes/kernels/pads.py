@@ -2,6 +2,7 @@
 
 A result may take more copies after the first, which pads; a temporary takes exactly one.
 """
+
 from dataclasses import dataclass
 
 from mlir_npu.dialect.bindings import ir

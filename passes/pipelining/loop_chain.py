@@ -93,9 +93,7 @@ def _read(op: ir.Operation) -> Loop | str:
     return Loop(op, low, step, -(-(high - low) // step))
 
 
-def carry_tokens(
-    chain: LoopChain, first: Sequence[ir.Value]
-) -> tuple[LoopChain, list[ir.Value]]:
+def carry_tokens(chain: LoopChain, first: Sequence[ir.Value]) -> tuple[LoopChain, list[ir.Value]]:
     """Rebuild the loops with more tokens that every iteration takes from the one before.
 
     `first` enters the first iteration. Returns the new chain and the tokens as the body of the
