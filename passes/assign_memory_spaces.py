@@ -59,7 +59,7 @@ class _Stager:
     def __init__(self, block: ir.Block, outer: dict):
         self.block = block
         self.onchip = ChainMap({}, outer)
-        self.written: list[ir.Value] = []
+        self.written: dict[ir.Value, ir.Operation] = {}  # with the op that writes it first
 
     def run(self) -> None:
         for op in [child.operation for child in self.block.operations]:
@@ -109,14 +109,13 @@ class _Stager:
             return self.onchip[view]
         space = ACC if op.name in FILLS and _is_accumulated(view) else SRAM
         self.onchip[view] = _allocate(view, space, op)
-        if view not in self.written:
-            self.written.append(view)
+        self.written.setdefault(view, op)
         return self.onchip[view]
 
     def _copy_out(self) -> None:
         end = terminator(self.block)
-        for view in self.written:
-            if _is_temporary(view):
+        for view, writer in self.written.items():
+            if _is_temporary(view, writer):
                 continue
             _copy(self._drained(view, end), view, end)
 
@@ -127,9 +126,9 @@ class _Stager:
         """
         view, target = transpose.operands
         transpose.operands[0] = self._drained(view, transpose)
-        self.written.remove(view)
+        del self.written[view]
         if target in self.written:
-            self.written.remove(target)
+            del self.written[target]
             del self.onchip[target]
 
     def _drained(self, view: ir.Value, before: ir.Operation) -> ir.Value:
@@ -167,10 +166,20 @@ def _is_accumulated(view: ir.Value) -> bool:
     )
 
 
-def _is_temporary(view: ir.Value) -> bool:
-    """Allocated in the kernel and, now that it is staged, read by nobody."""
+def _is_temporary(view: ir.Value, writer: ir.Operation) -> bool:
+    """Allocated in the kernel and, now that it is staged, read by nobody after `writer`.
+
+    Bufferisation lets a value of no further use, such as an image that was transposed to be padded,
+    have the buffer of a later one.
+    """
     made_by = definition(view)
-    return made_by is not None and made_by.name == "memref.alloc" and not users(view)
+    if made_by is None or made_by.name != "memref.alloc":
+        return False
+    if made_by.block != writer.block:
+        return not users(view)
+    return all(
+        user.block == writer.block and user.is_before_in_block(writer) for user in users(view)
+    )
 
 
 def _root(view: ir.Value) -> ir.Value:
