@@ -25,14 +25,16 @@ from mlir_npu.passes.microkernels.lanewise import Elementwise
 from mlir_npu.passes.microkernels.nest import Cursor, advance, extent_of, for_each, start_of
 
 SOURCE, TARGET = 0, 1
-# Side of the squares that are transposed in registers: bigger ones take more exchanges an element.
-SQUARE = 8
+# Side of the squares that are transposed in registers; and where a vector of f32 is a cache line,
+# which takes longer to write in halves than these larger squares take to exchange.
+SQUARE, LINE_SQUARE = 8, 16
 # A block is as wide as a cache line, so that lines are read and written whole.
 LARGEST_BLOCK = 16
 # Fewer elements side by side than this are interleaved.
 SMALLEST_SQUARE = 4
 # Elements of a group of lanes that instructions exchange within: 128 bits of f32.
 GROUP = 4
+F32_BITS = 32
 
 
 def is_transposed(dims: Sequence[Dim]) -> bool:
@@ -115,13 +117,18 @@ def _emit_block(
     at: Cursor,
     unit: VectorUnit,
 ) -> None:
-    square = min(height, width, SQUARE, _power_of_two(unit.lanes))
+    square = min(height, width, _largest_square(operands[TARGET], unit))
     corners = [(r, c) for r in range(0, height, square) for c in range(0, width, square)]
     if not _is_row_first(rows, columns):
         corners.sort(key=lambda corner: corner[1])
     for r, c in corners:
         corner = advance(advance(at, rows, r), columns, c)
         _emit_square(operands, rows, columns, square, corner)
+
+
+def _largest_square(operand: Operand, unit: VectorUnit) -> int:
+    is_line = unit.lanes == LINE_SQUARE and operand.element.width == F32_BITS
+    return LINE_SQUARE if is_line else min(SQUARE, _power_of_two(unit.lanes))
 
 
 def _emit_square(

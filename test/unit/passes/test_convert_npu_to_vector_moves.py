@@ -1,6 +1,7 @@
 """dma_start on vectors: copies of tiles, re-layouts, padding with static and run-time extents."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -82,6 +83,41 @@ def test_relayout_of_images(shape):
     source, target = memref_type(shape), memref_type(moved)
     Function(main(source, target, dma("x", source, "o", target, (0, 2, 1))))(x, o)
     np.testing.assert_array_equal(o, x.transpose(0, 2, 1))
+
+
+@UNITS
+@pytest.mark.parametrize("shape", [(16, 16), (31, 111), (48, 33), (20, 224), (17, 15)], ids=str)
+def test_relayout_into_rows_that_begin_anywhere(shape, unit):
+    """Squares as wide as a vector, and what is left of them, where no line is aligned."""
+    rows, columns = shape
+    source, room = memref_type(shape), memref_type((columns, rows + 5))
+    part = f"memref<{columns}x{rows}xf32, strided<[{rows + 5}, 1], offset: 3>>"
+    view = f"%v = memref.subview %o[0, 3] [{columns}, {rows}] [1, 1] : {room} to {part}"
+    x, o = integers(RNG, shape), np.full((columns, rows + 5), 9, np.float32)
+    Function(main(source, room, view, dma("x", source, "v", part, (1, 0))), unit)(x, o)
+    np.testing.assert_array_equal(o[:, 3:-2], x.T)
+    assert (o[:, :3] == 9).all() and (o[:, -2:] == 9).all()
+
+
+@pytest.mark.parametrize(
+    ("element", "unit", "side"),
+    [
+        ("f32", AVX512, 16),
+        ("f32", AVX2, 8),
+        ("f32", SSE, 4),
+        ("f16", AVX512, 8),
+        ("f64", AVX512, 8),
+    ],
+)
+def test_squares_of_a_relayout_are_lines_of_f32(element, unit, side):
+    source, target = memref_type((48, 64), element=element), memref_type((64, 48), element=element)
+    function = Function(main(source, target, dma("x", source, "o", target, (1, 0))), unit)
+    widths = set(re.findall(r"vector\.store .*, vector<(\d+)x", function.vector_text))
+    assert widths == {str(side)}
+    numbers = RNG.integers(-99, 99, (48, 64)).astype(f"f{int(element[1:]) // 8}")
+    moved = np.zeros((64, 48), numbers.dtype)
+    function(numbers, moved)
+    np.testing.assert_array_equal(moved, numbers.T)
 
 
 @UNITS
