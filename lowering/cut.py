@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import fx
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from mlir_npu.lowering.units import UnitGraph
 
@@ -90,7 +91,10 @@ def _sole_views(
 
 
 def _covers(view: torch.Tensor, base: torch.Tensor) -> bool:
-    """Whether a view holds every element of its base once, without gaps."""
+    """Whether a view holds every element of its base once, without gaps. Not, if that depends on
+    sizes that only the data know."""
+    if free_unbacked_symbols((view, base)):
+        return False
     if view.numel() != base.numel():
         return False
     expected = 1

@@ -85,8 +85,10 @@ def _tensor(value: object) -> str:
 
 def _constant(value: object) -> list[str | bytes]:
     description = _tensor(value)
-    contents = value.detach().resolve_conj().resolve_neg().contiguous()
-    return [f"constant {description}", contents.reshape(-1).view(torch.uint8).numpy().tobytes()]
+    # a tensor of one element is contiguous whatever its strides, but has no view as bytes
+    contents = value.detach().resolve_conj().resolve_neg().flatten()
+    packed = torch.empty(contents.shape, dtype=contents.dtype).copy_(contents)
+    return [f"constant {description}", packed.view(torch.uint8).numpy().tobytes()]
 
 
 def _text(value: object, numbers: dict[fx.Node, int]) -> str:

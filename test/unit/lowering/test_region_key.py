@@ -102,3 +102,20 @@ def test_graph_that_cannot_be_described_has_no_key():
     (call,) = [n for n in graph_module.graph.nodes if str(n.target) == "aten.relu.default"]
     call.target = lambda x: x
     assert region_key(graph_module, "npu", set(), Options()) is None
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.bfloat16, torch.bool])
+@pytest.mark.parametrize(
+    "shape, strides", [((1,), (2,)), ((1, 1), (7, 3)), ((3, 1), (2, 5)), ((), ())]
+)
+def test_constants_with_any_strides_have_a_key(dtype, shape, strides):
+    def key(value):
+        constant = torch.full((8,), value, dtype=dtype).as_strided(shape, strides)
+        graph_module = trace(plain, IMAGE, WEIGHTS)
+        graph_module.register_buffer("constant", constant)
+        with graph_module.graph.inserting_before(graph_module.graph.output_node()):
+            graph_module.graph.get_attr("constant")
+        return region_key(graph_module, "npu", set(), Options())
+
+    assert key(0) == key(0) is not None
+    assert key(0) != key(1)
