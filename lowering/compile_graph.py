@@ -27,6 +27,7 @@ from mlir_npu.lowering.code_generator import generate_region
 from mlir_npu.lowering.compile_region import compile_region, import_region
 from mlir_npu.lowering.fallback import HostPart, compile_host
 from mlir_npu.lowering.host_work import refuse_fallbacks, warn_of_host_work
+from mlir_npu.lowering.internal_error import describe_internal_error
 from mlir_npu.lowering.part_calls import watched
 from mlir_npu.lowering.partition import partition
 from mlir_npu.lowering.plan import Part, PartitionPlan
@@ -136,9 +137,7 @@ def _compile_part(part: Part, options: Options, static: frozenset[str]) -> HostP
         return _after_failure(part, options, error)
     except Exception as error:  # a fault of ours must not cost users their program
         logger.debug("%s: internal error", part.name, exc_info=True)
-        return _after_failure(
-            part, options, RegionCompileError(f"internal error: {type(error).__name__}: {error}")
-        )
+        return _after_failure(part, options, RegionCompileError(describe_internal_error(error)))
 
 
 def _after_failure(part: Part, options: Options, error: RegionCompileError) -> HostPart:

@@ -12,6 +12,7 @@ from mlir_npu.lowering.fallback.eager import compile_host_eager
 from mlir_npu.lowering.fallback.inductor import compile_host_inductor
 from mlir_npu.lowering.fallback.llvm import RefusedCallsError, compile_host_llvm
 from mlir_npu.lowering.fallback.split_part import compile_in_pieces
+from mlir_npu.lowering.internal_error import describe_internal_error
 from mlir_npu.lowering.plan import Part
 from mlir_npu.lowering.view_results import take_out_views
 from mlir_npu.options import Options
@@ -45,7 +46,7 @@ def compile_host(part: Part, options: Options) -> HostPart:
         reason, expected = error.reason, options.fallback == "llvm"
     except Exception as error:  # a fault of ours must not cost users their program
         logger.debug("%s: internal error", part.name, exc_info=True)
-        reason, expected = f"internal error: {type(error).__name__}: {error}", False
+        reason, expected = describe_internal_error(error), False
     if expected:
         logger.info("%s runs in eager: %s", part.name, reason)
     elif options.strict:
