@@ -22,9 +22,12 @@ class Shifted(nn.Module):
         return (torch.cat([x * self.scale, self.empty.expand(64, 0)], 1) + self.shift).softmax(-1)
 
 
-def measured(step, change=None):
+def measured(step, change=None, extra=None):
     model = Shifted()
     ours = copy.deepcopy(model)
+    if extra is not None:
+        ours.unused = nn.Parameter(torch.ones(2))
+        ours.register_forward_hook(lambda module, _, result: result + (module.unused * extra).sum())
     if change is not None:
         ours.register_full_backward_pre_hook(change)
     return deviations(model, ours, (torch.randn(64, 8),), step)
@@ -43,3 +46,9 @@ def test_gradients_of_another_size_fail():
 
     failed = {text.split(":")[0] for text in failures(measured(train, larger))}
     assert failed == {"gradient of scale", "gradient of input 0"}
+
+
+def test_parameters_that_eager_gives_no_gradient_have_none_or_zeros():
+    assert failures(measured(train, extra=0.0)) == []
+    with pytest.raises(ValueError, match="additional: .'gradient of unused'"):
+        measured(train, extra=1.0)
