@@ -2,25 +2,28 @@
 
 import pytest
 import torch
-from host_calls import HALVES, compile_host
+from host_calls import HALVES, UNARY, compile_host
 from torch.nn import functional as F
 
+SHARED = (
+    "neg",
+    "abs",
+    "relu",
+    "exp",
+    "expm1",
+    "log",
+    "log1p",
+    "erf",
+    "sin",
+    "cos",
+    "tanh",
+    "sigmoid",
+    "silu",
+    "softplus",
+    "mish",
+)
 FUNCTIONS = {
-    "neg": torch.neg,
-    "abs": torch.abs,
-    "relu": torch.relu,
-    "exp": torch.exp,
-    "expm1": torch.expm1,
-    "log": torch.log,
-    "log1p": torch.log1p,
-    "erf": torch.erf,
-    "sin": torch.sin,
-    "cos": torch.cos,
-    "tanh": torch.tanh,
-    "sigmoid": torch.sigmoid,
-    "silu": F.silu,
-    "softplus": F.softplus,
-    "mish": F.mish,
+    **{name: UNARY[name] for name in SHARED},
     "gelu": F.gelu,
     "gelu tanh": lambda x: F.gelu(x, approximate="tanh"),
 }
