@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 import torch
 from torch import fx
-from torch._dynamo.backends.common import aot_autograd
 from torch._functorch._aot_autograd.descriptors import PlainAOTInput
 from torch._functorch._aot_autograd.schemas import OutputType, ViewAndMutationMeta
+from torch._functorch.aot_autograd import aot_module_simplified
 from torch._guards import TracingContext
 
 from mlir_npu.errors import CaptureError
@@ -130,9 +130,15 @@ def compile_whole(
         return compiled.call
 
     with graph.compiling(), early_start(graph.graph_module, graph.example_inputs, options):
-        outer = aot_autograd(
-            fw_compiler=_refuse_gradients, inference_compiler=inference, decompositions={}
-        )(graph.graph_module, graph.example_inputs)
+        # torch's own wrapper of it would load TorchInductor, which takes longer than partitioning
+        outer = aot_module_simplified(
+            graph.graph_module,
+            graph.example_inputs,
+            fw_compiler=_refuse_gradients,
+            bw_compiler=_refuse_gradients,
+            inference_compiler=inference,
+            decompositions={},
+        )
     ((compiled, metadata, descriptors),) = found
     written = tuple(
         argument
@@ -147,7 +153,8 @@ def compile_whole(
         for index, info in enumerate(metadata.output_info)
         if info.output_type is OutputType.is_input
     }
-    return Executable(compiled, lambda arguments: outer(*arguments), given, written, returned)
+    plain = torch._dynamo.disable(outer)
+    return Executable(compiled, lambda arguments: plain(*arguments), given, written, returned)
 
 
 def _arguments(graph: WholeGraph, leaves: Sequence[Any], origins: Origins) -> tuple[Argument, ...]:
@@ -156,13 +163,13 @@ def _arguments(graph: WholeGraph, leaves: Sequence[Any], origins: Origins) -> tu
     tensors = {origin.source: i for i, origin in enumerate(origins.tensors)}
     found = []
     for source in graph.inputs:
-        origin = origin_of(source, graph.scope)
         if source.name in tensors:
             found.append(Argument("model", tensors[source.name]))
-        elif origin is not None and id(origin.value) in inputs:
-            found.append(Argument("input", inputs[id(origin.value)]))
-        else:
+            continue
+        origin = origin_of(source, graph.scope)
+        if origin is None or id(origin.value) not in inputs:
             raise CaptureError(f"it takes {readable(source.name)}, which is not a tensor")
+        found.append(Argument("input", inputs[id(origin.value)]))
     return tuple(found)
 
 

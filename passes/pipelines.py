@@ -193,16 +193,18 @@ HOST_STAGES = (
 class Recipe:
     """How one kind of module becomes machine code.
 
-    plan: up to where all memory is planned, and a kernel is a function of pointers; encode: the
-    rest, which may run on every kernel alone.
+    normalise: up to where work is in kernels, and what can be prepared apart from the rest; plan:
+    up to where all memory is planned, and a kernel is a function of pointers; encode: the rest,
+    which may run on every kernel alone.
     """
 
+    normalise: tuple[Stage, ...]
     plan: tuple[Stage, ...]
     encode: tuple[Stage, ...]
 
 
-LAST_PLANNED = "allocate"
-HOST_RECIPE = Recipe(HOST_STAGES[:1], HOST_STAGES[1:])
+LAST_NORMALISED, LAST_PLANNED = "normalise", "allocate"
+HOST_RECIPE = Recipe((), HOST_STAGES[:1], HOST_STAGES[1:])
 
 
 def stages(schedule: str = MODES[0], winograd: bool = True) -> tuple[Stage, ...]:
@@ -223,9 +225,9 @@ def stages(schedule: str = MODES[0], winograd: bool = True) -> tuple[Stage, ...]
 
 def npu_recipe(schedule: str = MODES[0], winograd: bool = True) -> Recipe:
     """The recipe of regions; for the arguments see `stages`."""
-    cut = stage_names().index(LAST_PLANNED) + 1
+    first, second = (stage_names().index(name) + 1 for name in (LAST_NORMALISED, LAST_PLANNED))
     chosen = stages(schedule, winograd)
-    return Recipe(chosen[:cut], chosen[cut:])
+    return Recipe(chosen[:first], chosen[first:second], chosen[second:])
 
 
 def stage_names() -> tuple[str, ...]:

@@ -56,14 +56,20 @@ def split_kernels(module: ir.Module) -> list[KernelModule]:
     return list(split.values())
 
 
+def empty_like(module: ir.Module) -> ir.Module:
+    """A module with the same attributes."""
+    empty = ir.Module.create(module.operation.location)
+    for name in module.operation.attributes:
+        empty.operation.attributes[name] = module.operation.attributes[name]
+    return empty
+
+
 def _refers_to_others(kernel: ir.Operation) -> bool:
     return bool(nested(kernel, "func.call", "memref.get_global"))
 
 
 def _alone(module: ir.Module, kernel: ir.Operation) -> KernelModule:
-    alone = ir.Module.create(kernel.location)
-    for name in module.operation.attributes:
-        alone.operation.attributes[name] = module.operation.attributes[name]
+    alone = empty_like(module)
     with ir.InsertionPoint(alone.body):
         function = kernel.clone()
     del function.attributes["sym_visibility"]

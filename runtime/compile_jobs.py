@@ -1,27 +1,29 @@
 """The steps of compiling a module, as functions of bytes, so that any process can run them.
 
-import: a graph -> linalg on tensors
-plan:   linalg on tensors -> the signature, the module that calls kernels, and its kernels
-encode: one of those modules -> an object; @main and @prepare take a pointer to all their arguments
+import:    a graph -> linalg on tensors
+normalise: linalg on tensors -> calls of kernels, @main and @prepare in modules of their own
+plan:      one of those -> the signature, the module that calls kernels, and its kernels
+encode:    one of those modules -> an object; @main and @prepare take a pointer to all arguments
 
 Nothing here imports torch; a request to import does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from mlir_npu.dialect.bindings import ir, make_context
 from mlir_npu.passes.kernels.choices import SCHEDULES, set_choices
-from mlir_npu.passes.pipelines import Recipe
+from mlir_npu.passes.pipelines import Recipe, Stage
 from mlir_npu.passes.run_stages import run_stage
+from mlir_npu.passes.split_functions import split_functions
 from mlir_npu.passes.split_kernels import split_kernels
 from mlir_npu.runtime import tuning_questions
 from mlir_npu.runtime.bytecode import bytecode as bytecode
 from mlir_npu.runtime.emit import emit_object
 from mlir_npu.runtime.planned import KernelSource, Planned
-from mlir_npu.runtime.read_signature import read_signature
+from mlir_npu.runtime.read_signature import read_functions, read_signature
 from mlir_npu.runtime.signature import Signature
 from mlir_npu.runtime.tuning import Question
 
@@ -41,13 +43,21 @@ class Session:
         """Raises RegionImportError."""
         return request.run()
 
+    def normalise(self, module: bytes, recipe: Recipe) -> tuple[bytes, ...]:
+        """Raises StageFailure."""
+        with self._context, ir.Location.unknown():
+            parsed = ir.Module.parse(module)
+            _run(parsed, recipe.normalise)
+            return tuple(map(bytecode, split_functions(parsed)))
+
     def plan(self, module: bytes, recipe: Recipe) -> Planned:
         """Raises StageFailure and SignatureError."""
         with self._context, ir.Location.unknown():
             parsed = ir.Module.parse(module)
-            signature = plan_module(parsed, recipe)
+            _run(parsed, recipe.plan)
+            functions = read_functions(parsed)
             kernels = [KernelSource(k.text, bytecode(k.module)) for k in split_kernels(parsed)]
-            return Planned(signature, bytecode(parsed), tuple(kernels))
+            return Planned(functions, bytecode(parsed), tuple(kernels))
 
     def questions(self, about: str, module: bytes, recipe: Recipe, threads: int) -> list[Question]:
         """What could be tuned; about: "convolutions" or "kernels". Raises StageFailure."""
@@ -79,19 +89,20 @@ class Session:
 
 def plan_module(module: ir.Module, recipe: Recipe, on_stage: OnStage | None = None) -> Signature:
     """The first half on a module, in place; `on_stage` sees it after every stage."""
-    for stage in recipe.plan:
-        run_stage(module, stage)
-        if on_stage is not None:
-            on_stage(stage.name, module)
+    _run(module, (*recipe.normalise, *recipe.plan), on_stage)
     return read_signature(module)
 
 
 def encode_module(
     module: ir.Module, recipe: Recipe, on_stage: OnStage | None = None, *, is_driver: bool = True
 ) -> bytes:
-    """The second half. is_driver: whether the module has @main."""
-    for stage in recipe.encode:
+    """The second half. is_driver: whether the module has functions that Python calls."""
+    _run(module, recipe.encode, on_stage)
+    return emit_object(module, entries=is_driver)
+
+
+def _run(module: ir.Module, stages: Sequence[Stage], on_stage: OnStage | None = None) -> None:
+    for stage in stages:
         run_stage(module, stage)
         if on_stage is not None:
             on_stage(stage.name, module)
-    return emit_object(module, entries=is_driver)

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mlir_npu.logs import warn_once
@@ -49,6 +49,53 @@ class NoWorkers(RuntimeError):
 
 
 Job = tuple[str, tuple]  # a method of Session, and its arguments
+# told of every job and its result, or the exception that it raised; returns the jobs that follow
+After = Callable[[Job, Any], Sequence[Job]]
+
+
+def nothing(job: Job, outcome: Any) -> Sequence[Job]:
+    return ()
+
+
+class Agenda:
+    """Jobs by number, those that were given and those that follow from them, which come first."""
+
+    def __init__(self, jobs: Sequence[Job], after: After) -> None:
+        self._given = len(jobs)
+        self._after = after
+        self._jobs: list[Job] = []
+        self._outcomes: list[Any] = []
+        self._waiting: list[int] = []
+        self._left = 0
+        self._add(jobs)
+
+    def __bool__(self) -> bool:
+        """Whether a job is not finished."""
+        return self._left > 0
+
+    @property
+    def results(self) -> list[Any]:
+        """Of the jobs that were given."""
+        return self._outcomes[: self._given]
+
+    def take(self) -> tuple[int, Job] | None:
+        """The next one that nobody is at, if there is one."""
+        return (number := self._waiting.pop(), self._jobs[number]) if self._waiting else None
+
+    def put_back(self, number: int) -> None:
+        self._waiting.append(number)
+
+    def finish(self, number: int, outcome: Any) -> None:
+        self._outcomes[number] = outcome
+        self._left -= 1
+        self._add(self._after(self._jobs[number], outcome))
+
+    def _add(self, jobs: Sequence[Job]) -> None:
+        numbers = range(len(self._jobs), len(self._jobs) + len(jobs))
+        self._jobs += jobs
+        self._outcomes += [None] * len(jobs)
+        self._waiting += reversed(numbers)
+        self._left += len(jobs)
 
 
 class _Worker:
@@ -121,14 +168,15 @@ class CompilePool:
         with self._lock, contextlib.suppress(NoWorkers):
             self._start(max(1, self._size - 1))
 
-    def run(self, jobs: Sequence[Job]) -> list[Any]:
+    def run(self, jobs: Sequence[Job], after: After = nothing) -> list[Any]:
         """The result of every job, or the exception that it raised: WorkerCrash if it died of it.
+        What follows from them is run as well.
 
         Raises NoWorkers.
         """
         with self._lock:
             try:
-                return self._run(jobs)
+                return self._run(Agenda(jobs, after))
             except BaseException:  # Ctrl-C: what the workers are at is of no use to the next call
                 self._end()
                 raise
@@ -160,27 +208,21 @@ class CompilePool:
             worker.end()
         self._workers = []
 
-    def _run(self, jobs: Sequence[Job]) -> list[Any]:
+    def _run(self, agenda: Agenda) -> list[Any]:
         self._start(self._size)
-        results: list[Any] = [None] * len(jobs)
-        waiting = list(reversed(range(len(jobs))))
-        done = 0
-        while done < len(jobs):
+        while agenda:
             for worker in self._workers:
-                if waiting and worker.ready and worker.job is None:
-                    if worker.give(waiting[-1], jobs[waiting[-1]]):
-                        waiting.pop()
+                if worker.ready and worker.job is None and (job := agenda.take()) is not None:
+                    if not worker.give(*job):
+                        agenda.put_back(job[0])
             for worker in self._answering():
-                number = worker.job
                 if worker not in self._workers:  # it was replaced together with another
                     continue
-                if number is None:
+                if worker.job is None:
                     self._hear(worker)
-                elif self._collect(worker, results):
-                    done += 1
                 else:
-                    waiting.append(number)
-        return results
+                    self._collect(worker, agenda)
+        return agenda.results
 
     def _answering(self) -> list[_Worker]:
         with selectors.DefaultSelector() as selector:
@@ -199,23 +241,24 @@ class CompilePool:
                 raise NoWorkers(f"a worker ended with code {code}: {words}") from None
             self._replace(worker)
 
-    def _collect(self, worker: _Worker, results: list[Any]) -> bool:
-        """Take a reply; False if the worker ended before it saw the job."""
+    def _collect(self, worker: _Worker, agenda: Agenda) -> None:
+        """Take a reply; the job is put back if the worker ended before it saw it."""
         number, worker.job = worker.job, None
         try:
-            went_well, results[number], records = receive(worker.replies)
+            _, outcome, records = receive(worker.replies)
         except EOFError:
             code, words = worker.last_words()
             self._replace(worker)
             if code == 0:  # it had waited long enough, just then
-                return False
-            results[number] = WorkerCrash(code, words)
-            return True
+                agenda.put_back(number)
+            else:
+                agenda.finish(number, WorkerCrash(code, words))
+            return
         for record in records:
             target = logging.getLogger(record.name)
             if target.isEnabledFor(record.levelno):
                 target.handle(record)
-        return True
+        agenda.finish(number, outcome)
 
     def _replace(self, worker: _Worker) -> None:
         worker.end()
@@ -232,24 +275,26 @@ atexit.register(POOL.end)
 os.register_at_fork(after_in_child=POOL.forget)
 
 
-def run_apart(jobs: Sequence[Job]) -> list[Any]:
+def run_apart(jobs: Sequence[Job], after: After = nothing) -> list[Any]:
     """Run in the pool, or here where processes cannot be started."""
     try:
-        return POOL.run(jobs)
+        return POOL.run(jobs, after)
     except NoWorkers as error:
         cause = "compiling in this process: no other can be started"
         warn_once(logger, cause, f"{cause}: {error}")
-        return run_here(jobs)
+        return run_here(jobs, after)
 
 
-def run_here(jobs: Sequence[Job]) -> list[Any]:
-    """The results of the jobs, or their exceptions."""
+def run_here(jobs: Sequence[Job], after: After = nothing) -> list[Any]:
+    """The results of the jobs, or their exceptions. What follows from them is run as well."""
     from mlir_npu.runtime.compile_jobs import Session  # loads MLIR
 
-    session, results = Session(), []
-    for method, arguments in jobs:
+    session, agenda = Session(), Agenda(jobs, after)
+    while (job := agenda.take()) is not None:
+        number, (method, arguments) = job
         try:
-            results.append(getattr(session, method)(*arguments))
+            outcome = getattr(session, method)(*arguments)
         except Exception as error:
-            results.append(error)
-    return results
+            outcome = error
+        agenda.finish(number, outcome)
+    return agenda.results

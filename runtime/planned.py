@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mlir_npu.runtime.signature import Signature
+from mlir_npu.runtime.signature import FunctionSignature
 
 
 @dataclass(frozen=True)
@@ -17,8 +17,9 @@ class KernelSource:
 
 @dataclass(frozen=True)
 class Planned:
-    """driver: bytecode of the module with @main, which calls the kernels."""
+    """functions: those of the module that Python calls; driver: bytecode of the module with them,
+    which calls the kernels."""
 
-    signature: Signature
+    functions: tuple[FunctionSignature, ...]
     driver: bytes
     kernels: tuple[KernelSource, ...]

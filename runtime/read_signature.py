@@ -12,20 +12,20 @@ from mlir_npu.runtime.signature import (
     SignatureError,
 )
 
+NAMES = ("main", "prepare")
+
 
 def read_signature(module: ir.Module) -> Signature:
     """Signature of @main and, if there is one, @prepare. Raises SignatureError naming the
     argument."""
-    functions = {
-        op.operation.attributes["sym_name"].value: op
-        for op in module.body.operations
-        if isinstance(op, func.FuncOp)
-    }
-    if "main" not in functions:
-        raise SignatureError("the module has no function @main")
-    main = _read_function("main", functions["main"])
-    prepare = _read_function("prepare", functions["prepare"]) if "prepare" in functions else None
-    return Signature(main, prepare)
+    return Signature.of(read_functions(module))
+
+
+def read_functions(module: ir.Module) -> tuple[FunctionSignature, ...]:
+    """Of those two, the ones that are in the module. Raises SignatureError."""
+    functions = [op for op in module.body.operations if isinstance(op, func.FuncOp)]
+    named = [(ir.StringAttr(op.attributes["sym_name"]).value, op) for op in functions]
+    return tuple(_read_function(name, op) for name, op in named if name in NAMES)
 
 
 def _read_function(name: str, function: func.FuncOp) -> FunctionSignature:

@@ -10,6 +10,7 @@ processes that compile know no torch, and those that run compiled code need no M
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
@@ -78,6 +79,14 @@ class Signature:
 
     def __post_init__(self) -> None:
         _check(self.main, self.prepare)
+
+    @classmethod
+    def of(cls, functions: Iterable[FunctionSignature]) -> Signature:
+        """Raises SignatureError."""
+        named = {function.name: function for function in functions}
+        if "main" not in named:
+            raise SignatureError("the module has no function @main")
+        return cls(named["main"], named.get("prepare"))
 
     @property
     def workspace_bytes(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mlir_npu.runtime.compile_pool import POOL, Job, run_apart, run_here
+from mlir_npu.runtime.compile_pool import POOL, After, Job, nothing, run_apart, run_here
 from mlir_npu.runtime.object_cache import default_cache
 from mlir_npu.runtime.toolchain import digest, is_current
 
@@ -27,16 +27,23 @@ def object_of_text(text: str) -> bytes:
     return contents
 
 
-def with_texts(run: Callable, texts: Sequence[str], jobs: Sequence[Job]) -> list[Any]:
+def with_texts(
+    run: Callable, texts: Sequence[str], jobs: Sequence[Job], after: After = nothing
+) -> list[Any]:
     """What `run` makes of the jobs. Processes that get none compile these texts meanwhile, which
     are needed soon."""
-    missing = [text for text in texts if _found(text) is None]
-    outcomes = run([*jobs, *(("emit", (text,)) for text in missing)])
-    for text, outcome in zip(missing, outcomes[len(jobs) :], strict=True):
+    beside = [("emit", (text,)) for text in texts if _found(text) is None]
+
+    def after_(job: Job, outcome: Any) -> Sequence[Job]:
+        if job not in beside:
+            return after(job, outcome)
         if isinstance(outcome, bytes):  # else it fails again where it is needed
+            (text,) = job[1]
             _SUPPLIED[text] = outcome
             _keep(text, outcome)
-    return outcomes[: len(jobs)]
+        return ()
+
+    return run([*jobs, *beside], after_)[: len(jobs)]
 
 
 def _found(text: str) -> bytes | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from mlir_npu.dialect.bindings import func, ir
 from mlir_npu.dialect.target import target_of
@@ -22,7 +23,6 @@ from mlir_npu.runtime.tuning import Question
 
 _TO_WINOGRAD = "convert-conv-to-winograd"
 _KEPT = ("npu.target", "npu.num_threads")  # what a kernel alone keeps of its module
-_UNSCHEDULED = "normalise"  # the last stage before kernels have schedules
 
 
 def convolution_questions(module: ir.Module, recipe: Recipe) -> list[Question]:
@@ -30,7 +30,7 @@ def convolution_questions(module: ir.Module, recipe: Recipe) -> list[Question]:
 
     The module is taken to where the pass would decide.
     """
-    first = recipe.plan[0]
+    (first,) = recipe.normalise
     if _TO_WINOGRAD not in first.passes:  # it is there with an option that forbids it
         return []
     passes = first.passes[: first.passes.index(_TO_WINOGRAD)]
@@ -53,7 +53,8 @@ def convolution_questions(module: ir.Module, recipe: Recipe) -> list[Question]:
 
 def kernel_questions(module: ir.Module, recipe: Recipe, threads: int) -> list[Question]:
     """Which schedules the kernels of @main may have; the module is taken to just before that."""
-    run_stage(module, recipe.plan[0])
+    (first,) = recipe.normalise
+    run_stage(module, first)
     target = target_of(module.operation)
     (main,) = (f for f in functions(module.operation) if symbol(f) == "main")
     used = {called(call) for call in nested(main, "func.call")}
@@ -75,7 +76,7 @@ def kernel_questions(module: ir.Module, recipe: Recipe, threads: int) -> list[Qu
 
 def unscheduled(recipe: Recipe) -> Recipe:
     """What is left of a recipe for modules of kernels."""
-    return Recipe(tuple(s for s in recipe.plan if s.name != _UNSCHEDULED), recipe.encode)
+    return replace(recipe, normalise=())
 
 
 def _question(name, attribute, text, alone: ir.Module, candidates) -> Question:

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from mlir_npu.lowering import compile_region, region_code
-from mlir_npu.runtime import compile_pool
+from mlir_npu.runtime import compile_jobs, compile_pool
 from mlir_npu.runtime.compile_pool import WorkerCrash, run_here
 from mlir_npu.runtime.object_cache import VARIABLE
 
@@ -124,13 +124,13 @@ def scratch_sizes(monkeypatch) -> list[int]:
 def count_jobs(monkeypatch) -> list[str]:
     """The steps that run from now on, in whatever process."""
     steps = []
-    original = region_code._run
+    original = region_code._Steps.after
 
-    def counting(run, step, arguments):
-        steps.extend([step] * len(arguments))
-        return original(run, step, arguments)
+    def counting(self, job, outcome):
+        steps.append(job[0])
+        return original(self, job, outcome)
 
-    monkeypatch.setattr(region_code, "_run", counting)
+    monkeypatch.setattr(region_code._Steps, "after", counting)
     return steps
 
 
@@ -142,8 +142,8 @@ def test_equal_kernels_are_compiled_once_across_networks(tmp_path, monkeypatch):
     steps, scratch = count_jobs(monkeypatch), scratch_sizes(monkeypatch)
     model, x = small_model()
     torch.compile(model, backend="mlir_npu")(x)
-    own = steps.count("encode") - 1  # but for what calls them
-    assert steps[0] == "plan" and own > 0
+    own = steps.count("encode") - steps.count("plan")  # but for what calls them
+    assert steps[0] == "normalise" and own > 0
     steps.clear()
     torch._dynamo.reset()
     torch.compile(model, backend="mlir_npu")(x)
@@ -167,7 +167,8 @@ def test_equal_kernels_are_compiled_once_across_networks(tmp_path, monkeypatch):
 
 CRASHES = {
     "import_graph": (r"graph is in (\S+region\.py)", "aten.convolution"),
-    "plan": (r"npu-opt (\S+crash\.mlir)", "linalg.conv"),
+    "normalise": (r"npu-opt (\S+crash\.mlir)", "linalg.conv"),
+    "plan": (r"npu-opt (\S+crash\.mlir)", "call @"),
 }
 
 
@@ -178,14 +179,13 @@ def test_crash_of_a_compiling_process_is_an_error_of_the_region(
 ):
     """In place of a fault in native code."""
 
-    def run(jobs):
-        if jobs[0][0] != step:
-            return run_here(jobs)
-        return [WorkerCrash(-11, "in native code") for _ in jobs]
+    def crash(*_):
+        raise WorkerCrash(-11, "in native code")
 
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     monkeypatch.setattr(compile_region, "LARGE", 0)
-    monkeypatch.setattr(compile_region, "run_apart", run)
+    monkeypatch.setattr(compile_region, "run_apart", run_here)
+    monkeypatch.setattr(compile_jobs.Session, step, crash)
     model, x = small_model()
     with pytest.raises(Exception, match="died of SIGSEGV") as caught:
         torch.compile(model, backend="mlir_npu", options={"strict": True})(x)

@@ -33,7 +33,7 @@ def test_results_come_in_the_order_of_the_jobs(pool):
 
 
 def test_exceptions_are_results(pool):
-    bad = ("plan", (b"module {}", npu_recipe()))
+    bad = ("normalise", (b"module {}", npu_recipe()))
     failure, good, unknown = pool.run([bad, JOBS[0], ("no_such_step", ())])
     assert isinstance(failure, StageFailure)
     assert "npu.target" in str(failure) and failure.stage == "normalise"
@@ -42,6 +42,32 @@ def test_exceptions_are_results(pool):
     )
     assert isinstance(good, bytes)
     assert isinstance(unknown, AttributeError)
+
+
+def test_what_follows_runs_before_what_waits(pool):
+    """And its results are not those of the jobs that were given."""
+    told = []
+
+    def after(job, outcome):
+        told.append((job, outcome))
+        return JOBS[3:] if job == JOBS[0] else ()
+
+    here = run_here(JOBS[:3], after)
+    order = [job for job, _ in told]
+    assert order == [JOBS[0], *JOBS[3:], *JOBS[1:3]]
+    assert [outcome for _, outcome in told] == run_here(order)
+    told.clear()
+    assert pool.run(JOBS[:3], after) == here == run_here(JOBS[:3])
+    assert sorted(job for job, _ in told) == sorted(JOBS)
+
+
+def test_pool_goes_on_after_what_is_told_fails(pool):
+    def after(job, outcome):
+        raise ValueError("told")
+
+    with pytest.raises(ValueError, match="told"):
+        pool.run(JOBS, after)
+    assert all(isinstance(result, bytes) for result in pool.run(JOBS))
 
 
 def test_what_workers_log_is_heard_here(pool, caplog):
