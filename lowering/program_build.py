@@ -19,8 +19,9 @@ from torch.utils import _pytree as pytree
 from mlir_npu.errors import CaptureError
 from mlir_npu.lowering.compile_graph import CompiledGraph
 from mlir_npu.lowering.program_backward import plan_backward
+from mlir_npu.lowering.program_calls import graph_of_calls
 from mlir_npu.lowering.program_events import CallEvent, GraphEvent, Place, ReadEvent, place_of
-from mlir_npu.lowering.program_graphs import TorchGraph, of_calls, of_graph
+from mlir_npu.lowering.program_graphs import TorchGraph, graph_of_event
 from mlir_npu.lowering.program_names import describe_output
 from mlir_npu.lowering.program_plan import (
     Check,
@@ -89,9 +90,9 @@ def _items(recording: Recording) -> list[TorchGraph | ReadEvent]:
         events, lambda e: (type(e), getattr(e, "mode", None))
     ):
         if kind is CallEvent:
-            items.append(of_calls(list(group)))
+            items.append(graph_of_calls(list(group)))
         else:
-            items += [of_graph(event) if kind is GraphEvent else event for event in group]
+            items += [graph_of_event(event) if kind is GraphEvent else event for event in group]
     return items
 
 
