@@ -62,9 +62,15 @@ def _items(recording: Recording) -> list[TorchGraph | ReadEvent]:
     ):
         if kind is CallEvent:
             items.append(graph_of_calls(list(group)))
-        else:
-            items += [graph_of_event(event) if kind is GraphEvent else event for event in group]
+            continue
+        for event in group:
+            items += _of_graph(event) if kind is GraphEvent else [event]
     return items
+
+
+def _of_graph(event: GraphEvent) -> list[TorchGraph | ReadEvent]:
+    graph = graph_of_event(event)
+    return [graph, *graph.assertions]
 
 
 def _finish(forward: ProgramForward, results: Iterable[torch.Tensor], train: bool) -> BuiltProgram:

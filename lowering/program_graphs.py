@@ -16,10 +16,10 @@ from torch import fx
 
 from mlir_npu.errors import CaptureError
 from mlir_npu.lowering import number_functions as numbers
-from mlir_npu.lowering.program_events import GraphEvent, Mode, Place, place_of
+from mlir_npu.lowering.program_assertions import take_assertions
+from mlir_npu.lowering.program_events import GraphEvent, Mode, Place, ReadEvent, place_of
 
 _OF_NUMBERS = {torch.sym_int: torch.int64, torch.sym_float: torch.float64}
-_CHECKS = ("_check", "_check_is_size", "_assert_async", "_assert_scalar", "sym_constrain_range")
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class TorchGraph:
     """graph_module: a placeholder for each of `inputs`; made: the tensors it makes, with their
     nodes; sources: where Dynamo found the inputs, "" for others; wanted: ids of inputs that require
     gradients; rewritten: ids of inputs that have another value from here on, which is among those
-    made."""
+    made; assertions: checks of tensors that are among those made."""
 
     origin: Literal["graph", "between"]
     graph_module: fx.GraphModule
@@ -38,6 +38,7 @@ class TorchGraph:
     place: Place
     wanted: frozenset[int]
     rewritten: frozenset[int]
+    assertions: tuple[ReadEvent, ...] = ()
 
     def with_outputs(self, nodes: Sequence[fx.Node]) -> fx.GraphModule:
         """A copy that returns the values of these nodes."""
@@ -59,12 +60,14 @@ def graph_of_event(event: GraphEvent) -> TorchGraph:
     inputs, sources = _distinct_inputs(module, event)
     _lift_tensors(module, inputs, sources)
     _keep_numbers_as_tensors(module)
+    assertions = take_assertions(graph)
     made = copy_written(module, inputs, event.written)
     made += [
         (output, node)
         for output, node in zip(event.outputs, graph.output_node().args[0], strict=True)
         if isinstance(output, torch.Tensor) and isinstance(node, fx.Node)
     ]
+    made += [(check.tensor, node) for check, node in assertions]
     calls = (node for node in graph.nodes if node.op not in ("placeholder", "output"))
     place = next((found for found in map(place_of, calls) if found.location), Place())
     return TorchGraph(
@@ -77,6 +80,7 @@ def graph_of_event(event: GraphEvent) -> TorchGraph:
         place=place,
         wanted=event.wanted,
         rewritten=frozenset(map(id, event.written)),
+        assertions=tuple(check for check, _ in assertions),
     )
 
 
@@ -140,10 +144,7 @@ def _keep_numbers_as_tensors(module: fx.GraphModule) -> None:
     graph = module.graph
     for node in list(graph.nodes):
         node.meta.pop("unbacked_bindings", None)
-        name = getattr(node.target, "__name__", node.target)
-        if node.op == "call_function" and name in _CHECKS and not node.users:
-            graph.erase_node(node)
-        elif node.op == "call_method" and node.target == "item":
+        if node.op == "call_method" and node.target == "item":
             with graph.inserting_after(node):
                 number = graph.call_function(numbers.number, node.args)
             number.meta = {"stack_trace": node.meta.get("stack_trace")}

@@ -236,6 +236,58 @@ def test_what_depends_on_tensors_is_compared(model):
         torch.testing.assert_close(found, model(x * 16), rtol=1e-4, atol=1e-5)
 
 
+def asserts_of_a_tensor(x):
+    y = CONV(x)
+    assert y.max() < 1e3, "too large"
+    return y * 2
+
+
+def asserts_of_a_number(x):
+    y = CONV(x)
+    n = y.max().item()
+    assert n < 1e3
+    return y * n
+
+
+def checks_a_range(x):
+    y = CONV(x)
+    n = y.max().to(torch.int64).item()
+    torch._check(n >= -1000)
+    torch._check(n < 1000)
+    return y * n
+
+
+def checks_all_elements(x):
+    y = CONV(x)
+    torch._check_tensor_all(y < 1e3)
+    return y * 2
+
+
+def asserts_of_an_integer(x):
+    y = CONV(x)
+    torch._assert_async((y.max() < 1e3).int() * 3)
+    return y * 2
+
+
+@pytest.mark.parametrize(
+    "model, line",
+    [
+        (asserts_of_a_tensor, 'assert y.max() < 1e3, "too large"'),
+        (asserts_of_a_number, "assert n < 1e3"),
+        (checks_a_range, "n = y.max().to(torch.int64).item()"),  # Dynamo knows ranges of numbers
+        (checks_all_elements, "torch._check_tensor_all(y < 1e3)"),
+        (asserts_of_an_integer, "torch._assert_async((y.max() < 1e3).int() * 3)"),
+    ],
+)
+def test_assertions_are_checked_in_every_call(model, line):
+    x = image()
+    program = mlir_npu.capture(model, x, train=True)
+    torch.testing.assert_close(program(x), model(x), rtol=1e-4, atol=1e-5)
+    with pytest.raises(MismatchError) as caught:
+        program(x * 1e6)
+    assert f"({line}): the value is False" in str(caught.value)
+
+
 def test_arrays_of_numpy_are_refused():
     @torch.compiler.disable
     def doubled(y):
