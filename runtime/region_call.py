@@ -123,5 +123,5 @@ def _input_lines(given: InputSlot, packed: bool) -> list[str]:
 def _result_lines(number: int, result: ResultSlot) -> list[str]:
     made = f"empty_strided(*result{number})"
     if result.size >= LARGE:
-        made = f"take({result.size}, *result{number})"
+        made = f"take({result.size}, result{number})"
     return [f"r{number} = {made}", f"values[{result.slot}] = r{number}.data_ptr()"]
