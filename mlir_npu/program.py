@@ -78,9 +78,9 @@ class Program(Exporting):
         if self._written:
             refuse_overlap(self._executable, self._inputs, taken, watch.tensors)
         if not torch.is_grad_enabled():
-            return self._build(binding(taken), leaves, watch.tensors)
+            return self._build(binding.call(taken), leaves, watch.tensors)
         with torch.no_grad():
-            return self._build(binding(taken), leaves, watch.tensors)
+            return self._build(binding.call(taken), leaves, watch.tensors)
 
     @property
     def source(self) -> str:

@@ -144,7 +144,7 @@ class CompiledRegion:
         )
         in_order = tuple(Output("result", i) for i in range(len(results)))
         plain = interface.outputs == in_order and all(s.is_dense for s in interface.results)
-        memory = self._run.slots is not None
+        memory = "none" if self._run.slots is None else "block" if self._run.is_small else "pool"
         return CallPlan(
             self._input_count, inputs, results, self.reads_parameters, memory, not plain
         )
@@ -155,7 +155,8 @@ class CompiledRegion:
             "blocks": self._blocks,
             "new_block": functools.partial(SlotBlock, len(self.signature.main.arguments)),
             "fill": functools.partial(fill_prepared, self._prepared_slots),
-            "run": self._run if self._plan.memory else self._kernel.run,
+            "equip": self._run.equip,
+            "run": self._run if self._plan.memory == "pool" else self._kernel.run,
             "kernel": self._kernel,  # its machine code lives as long as it
             "arrange": self.interface.arrange,
         }
