@@ -131,7 +131,7 @@ _LEFT_OUT = "PyTorch calls in it are compiled; nothing else that it does is repe
 
 
 def _python_between(recording: Recording) -> tuple[PythonBetween, ...]:
-    found = list(recording.left)
+    found = list(recording.left_out)
     checked = {
         event.place.location for event in recording.events if getattr(event, "decides", False)
     }

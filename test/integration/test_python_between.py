@@ -124,6 +124,42 @@ def test_what_is_left_out_is_listed_with_its_line(model, line):
     assert line in [one.line for one in program.python_between]
 
 
+def compares_all(x):
+    y = CONV(x)
+    return y * 2 if torch.equal(y, y) else y
+
+
+@torch.compiler.disable
+def reads_all(y):
+    return y * len(y.tolist())
+
+
+@torch.compiler.disable
+def adds_a_hook(y):
+    y.register_hook(lambda gradient: gradient * 2)
+    return y * 2
+
+
+@torch.compiler.disable
+def computes_gradients(y):
+    y.sum().backward(retain_graph=True)
+    return y * 2
+
+
+@pytest.mark.parametrize(
+    "model, reason",
+    [
+        (compares_all, "torch.equal takes values to Python"),
+        (lambda x: reads_all(CONV(x)), "torch.Tensor.tolist takes values to Python"),
+        (lambda x: adds_a_hook(CONV(x)), "torch.Tensor.register_hook adds a hook to a gradient"),
+        (lambda x: computes_gradients(CONV(x)), "torch.Tensor.backward computes gradients"),
+    ],
+)
+def test_what_a_call_does_that_is_left_out(model, reason):
+    program = mlir_npu.capture(model, image(), train=True)
+    assert reason in [one.reason for one in program.python_between]
+
+
 @torch.compiler.disable
 def multiplies_halves(y):
     with torch.autocast("cpu", dtype=torch.bfloat16):
