@@ -184,9 +184,8 @@ def _streamed(
     at = len(operands) if window is None else len(operands) + ROW_POSITION
     if window is not None:
         taps = (window.row_taps, window.column_taps, window.channels)
-        window = Window(
-            window.vertical, window.horizontal, *with_linear_stride(taps, stream.step, at)
-        )
+        rows, columns, channels = with_linear_stride(taps, stream.step, at)
+        window = replace(window, row_taps=rows, column_taps=columns, channels=channels)
     place = operands.index(stream.source) if stream.source in operands else None
     begin = Offset(None, stream.source.start) if place is None else start[place]
     streamed = replace(

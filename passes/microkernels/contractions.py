@@ -56,7 +56,7 @@ def emit_conv2d(group: AccumulatorGroup, unit: CpuVectors) -> None:
         # The last operands, as Window has it.
         positions = (Position((0, sy, 0, 0, 0, 0, 0, 0)), Position((0, 0, sx, 0, 0, 0, 0, 0)))
         bound = replace(bound, operands=(*bound.operands, *positions))
-    has_padding, lead = group.padding is None, Offset()
+    has_padding, lead = group.padding is None, None
     if not has_padding:
         lead = axes[0].low.times(-y) + axes[1].low.times(-x)
     window = axes and Window(*axes, *bound.dims((5, 6, 7)), has_padding)
@@ -128,7 +128,7 @@ def _emit(
     reduction: tuple[int, ...],
     window: Window | None = None,
     moved: Operand | None = None,
-    lead: Offset = Offset(),
+    lead: Offset | None = None,
     unit: CpuVectors,
 ) -> None:
     contraction = Contraction(
@@ -141,6 +141,6 @@ def _emit(
         tuple(bound.dims(batch)),
         window,
         moved,
-        lead,
+        lead or Offset(),
     )
     emit_contraction(contraction, unit)
