@@ -9,8 +9,9 @@ from torch import nn
 
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.runtime.arena import Arena, ArenaPool
+from mlir_npu.runtime.interface import Interface, Output
 from mlir_npu.runtime.kernel import Kernel, KernelLinkError
-from mlir_npu.runtime.region import CompiledRegion, Interface, Output
+from mlir_npu.runtime.region import CompiledRegion
 from mlir_npu.runtime.signature import SignatureError
 from mlir_npu.runtime.tensor_spec import TensorSpec
 
