@@ -11,24 +11,28 @@ from mlir_npu.benchmarks.statistics import is_settled
 
 SAMPLE = 2e-3  # seconds that the timed calls of one round take at least
 LONG_CALL = 20e-3  # seconds after which it does not matter what the caches held before
+WAKING = 6  # calls in which the threads of an engine wake up
 PAUSE = 50e-3  # seconds in which the idle threads of the engine before stop spinning
 
 
 def _calls_per_sample(call: Callable[[], object]) -> int:
-    call()
+    """From the fastest call: the first ones wait, for milliseconds, until idle threads wake up."""
+    return max(1, math.ceil(SAMPLE / max(min(_seconds(call) for _ in range(WAKING)), 1e-7)))
+
+
+def _seconds(call: Callable[[], object]) -> float:
     started = time.perf_counter()
     call()
-    return max(1, math.ceil(SAMPLE / max(time.perf_counter() - started, 1e-7)))
+    return time.perf_counter() - started
 
 
 def _sample(call: Callable[[], object], count: int, pause: float) -> float:
     """Milliseconds per call. Results are dropped at once, so that the next can have the memory."""
     if pause:
         time.sleep(pause)
-    started = time.perf_counter()
-    call()
-    seconds = time.perf_counter() - started
-    if seconds < LONG_CALL:
+    if (seconds := _seconds(call)) < LONG_CALL:
+        for _ in range(WAKING if pause else 0):
+            call()
         started = time.perf_counter()
         for _ in range(count):
             call()

@@ -17,8 +17,8 @@ from mlir_npu.lowering.compile_region import COMPILING
 from mlir_npu.lowering.import_error import RegionImportError
 from mlir_npu.lowering.plan import Part
 from mlir_npu.options import Options
+from mlir_npu.runtime.interface import Interface
 from mlir_npu.runtime.native_code import KernelLinkError, undefined_symbols
-from mlir_npu.runtime.region import Interface
 from mlir_npu.runtime.signature import Signature, SignatureError
 
 if TYPE_CHECKING:

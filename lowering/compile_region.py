@@ -2,10 +2,9 @@
 
 Large regions are compiled in other processes, kernel by kernel, small ones in this one.
 
-With `dump_dir`, <dump_dir>/<region>/ holds the ATen graph (region.py) and the IR after every stage
-(00_import.mlir, 01_normalise.mlir, ...), each readable by npu-opt; the region is then compiled as a
-whole, in this process, and not taken from the cache. On failure the IR before the failing stage is
-written in any case, and the error carries the npu-opt command that repeats it.
+With `dump_dir` the region is compiled as a whole, in this process, and not taken from the cache. On
+failure the IR before the failing stage is written in any case, and the error carries the npu-opt
+command that repeats it.
 """
 
 from __future__ import annotations
@@ -15,13 +14,9 @@ import ctypes
 import dataclasses
 import functools
 import shlex
-import tempfile
 import threading
 from collections.abc import Set
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-from torch import fx
 
 from mlir_npu.dialect.target import load_target, set_target, set_threads
 from mlir_npu.errors import RegionCompileError
@@ -36,6 +31,7 @@ from mlir_npu.lowering.region_code import (
     compile_module,
 )
 from mlir_npu.lowering.region_key import region_key
+from mlir_npu.lowering.stage_dump import StageDump
 from mlir_npu.options import Options
 from mlir_npu.runtime import entries, fingerprint
 from mlir_npu.runtime.compile_pool import POOL, WorkerCrash, run_apart, run_here
@@ -54,37 +50,6 @@ LARGE = 24  # ATen calls from which other processes are worth their start
 
 # re-tracing sets global state of torch.fx, and the GIL is held while MLIR compiles anyway
 COMPILING = threading.RLock()
-
-
-class StageDump:
-    """Writes the IR of one region, stage by stage, if the user asked for it."""
-
-    def __init__(self, dump_dir: str | Path | None, region: str) -> None:
-        self._folder = Path(dump_dir) / region if dump_dir else None
-        self._region = region
-        self._count = 0
-        self.is_wanted = self._folder is not None
-
-    def graph(self, graph_module: fx.GraphModule) -> None:
-        if self._folder is not None:
-            self._write("region.py", graph_module.print_readable(print_output=False))
-
-    def stage(self, name: str, module: ir.Module) -> None:
-        if self._folder is not None:
-            self._write(f"{self._count:02d}_{name}.mlir", module.operation.get_asm())
-        self._count += 1
-
-    def failure(self, name: str, text: str) -> Path:
-        """Write what a failure needs to be repeated, to a temporary folder if there is no other."""
-        if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="mlir-npu-")) / self._region
-        return self._write(name, text)
-
-    def _write(self, name: str, text: str) -> Path:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        path = self._folder / name
-        path.write_text(text if text.endswith("\n") else text + "\n")
-        return path
 
 
 def compile_region(part: Part, options: Options, parameters: Set[str]) -> CompiledRegion:

@@ -14,47 +14,48 @@ from mlir_npu.lowering.decomposition_table import aten, decomposes
 def adaptive_avg_pool2d(x: Tensor, output_size: Sequence[int]) -> Tensor:
     if list(output_size) == [1, 1]:
         return aten.mean.dim(x, [-2, -1], True)
-    if window := _equal_windows(x.shape[-2:], output_size):
+    if window := equal_windows(x.shape[-2:], output_size):
         return aten.avg_pool2d(x, window, window)
     return _means(x, output_size)
 
 
 @decomposes(aten._adaptive_avg_pool3d.default)
 def adaptive_avg_pool3d(x: Tensor, output_size: Sequence[int]) -> Tensor:
-    if window := _equal_windows(x.shape[-3:], output_size):
+    if window := equal_windows(x.shape[-3:], output_size):
         return aten.avg_pool3d(x, window, window)
     return _means(x, output_size)
 
 
 @decomposes(aten.adaptive_max_pool2d.default)
 def adaptive_max_pool2d(x: Tensor, output_size: Sequence[int]) -> tuple[Tensor, Tensor]:
-    if window := _equal_windows(x.shape[-2:], output_size):
+    if window := equal_windows(x.shape[-2:], output_size):
         return aten.max_pool2d_with_indices(x, window, window)
     return NotImplemented
 
 
 @decomposes(aten.adaptive_max_pool3d.default)
 def adaptive_max_pool3d(x: Tensor, output_size: Sequence[int]) -> tuple[Tensor, Tensor]:
-    if window := _equal_windows(x.shape[-3:], output_size):
+    if window := equal_windows(x.shape[-3:], output_size):
         return aten.max_pool3d_with_indices(x, window, window)
     return NotImplemented
 
 
 @decomposes(aten._adaptive_avg_pool2d_backward.default)
 def adaptive_avg_pool2d_backward(grad: Tensor, x: Tensor) -> Tensor:
-    if window := _equal_windows(x.shape[-2:], grad.shape[-2:]):
+    if window := equal_windows(x.shape[-2:], grad.shape[-2:]):
         return aten.avg_pool2d_backward(grad, x, window, window, [0, 0], False, True, None)
     return _spread(grad, x.shape[-2:])
 
 
 @decomposes(aten._adaptive_avg_pool3d_backward.default)
 def adaptive_avg_pool3d_backward(grad: Tensor, x: Tensor) -> Tensor:
-    if window := _equal_windows(x.shape[-3:], grad.shape[-3:]):
+    if window := equal_windows(x.shape[-3:], grad.shape[-3:]):
         return aten.avg_pool3d_backward(grad, x, window, window, [0, 0, 0], False, True, None)
     return _spread(grad, x.shape[-3:])
 
 
-def _equal_windows(sizes: Sequence[int], counts: Sequence[int]) -> list[int] | None:
+def equal_windows(sizes: Sequence[int], counts: Sequence[int]) -> list[int] | None:
+    """The window, if all are of one size."""
     axes = list(zip(sizes, counts, strict=True))
     if any(not count or extent % count for extent, count in axes):
         return None

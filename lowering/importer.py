@@ -21,7 +21,7 @@ from mlir_npu.lowering.import_error import RegionImportError
 from mlir_npu.lowering.retrace import Retraced, retrace
 from mlir_npu.lowering.source_location import source_location
 from mlir_npu.lowering.torch_text import write_graph
-from mlir_npu.runtime.region import Interface
+from mlir_npu.runtime.interface import Interface
 
 if TYPE_CHECKING:
     from mlir_npu.dialect.bindings import ir

@@ -41,6 +41,7 @@ def _least(one: torch.Tensor | float, other: torch.Tensor | float) -> torch.Tens
 
 OF_TENSORS = {
     torch.sym_not: torch.logical_not,
+    torch.sym_ite: torch.where,
     torch.sym_max: _largest,
     torch.sym_min: _least,
     torch._sym_sqrt: torch.sqrt,

@@ -22,6 +22,11 @@ class Place:
     line: str | None = None
 
 
+def autocast_dtype() -> torch.dtype | None:
+    """What autocast casts to now, None if it is off."""
+    return torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else None
+
+
 @dataclass(frozen=True)
 class Mode:
     """grad: whether gradients are recorded; autocast: what it casts to, None if it is off."""
@@ -31,8 +36,7 @@ class Mode:
 
     @classmethod
     def now(cls) -> Mode:
-        autocast = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else None
-        return cls(torch.is_grad_enabled(), autocast)
+        return cls(torch.is_grad_enabled(), autocast_dtype())
 
     @contextlib.contextmanager
     def restored(self) -> Iterator[None]:
@@ -73,8 +77,8 @@ class CallEvent:
 @dataclass(frozen=True, eq=False)
 class ReadEvent:
     """Python read the number that a tensor holds. decides: whether what came after may depend on
-    it, once that is known; listed: what it was read of with
-    others, so that it decides only if it comes back."""
+    it, once that is known; listed: the tensor that it was read of together with other numbers, so
+    that it decides only if it comes back."""
 
     tensor: torch.Tensor
     number: bool | int | float

@@ -9,8 +9,8 @@ from torch import fx
 
 from mlir_npu.errors import CaptureError
 from mlir_npu.lowering.program_graphs import TorchGraph
-from mlir_npu.lowering.program_units import TensorType
 from mlir_npu.lowering.program_values import ProgramValues, storage_of
+from mlir_npu.lowering.tensor_type import TensorType
 
 Made = tuple[torch.Tensor, fx.Node]  # a tensor of the recorded call, and the node that made it
 

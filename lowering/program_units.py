@@ -1,8 +1,4 @@
-"""One graph of a program -> a compiled forward, and the backward that belongs to it, at once.
-
-AOTAutograd says by descriptors which result of the forward a tangent belongs to and which input a
-gradient; nothing is concluded from shapes.
-"""
+"""One graph of a program -> a compiled forward, and the backward that belongs to it, at once."""
 
 from __future__ import annotations
 
@@ -16,36 +12,25 @@ import torch
 from torch import fx
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch import config as functorch_config
-from torch._functorch._aot_autograd.descriptors import (
-    GradAOTOutput,
-    PlainAOTInput,
-    PlainAOTOutput,
-    TangentAOTInput,
-)
+from torch._functorch._aot_autograd.descriptors import PlainAOTInput
 from torch._guards import TracingContext, tracing
 from torch._subclasses import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
-from mlir_npu.errors import CaptureError
 from mlir_npu.lowering.compile_graph import CompiledGraph, compile_graph
 from mlir_npu.lowering.joint_graph import partition_joint
+from mlir_npu.lowering.program_descriptors import (
+    Traced,
+    input_of,
+    outputs_of_tangents,
+    refuse_what_is_not_plain,
+    restore_descriptors,
+)
 from mlir_npu.lowering.program_events import Mode
 from mlir_npu.lowering.program_plan import PartCall
 from mlir_npu.lowering.roles import CapturedGraph, Role, describe_value
+from mlir_npu.lowering.tensor_type import TensorType
 from mlir_npu.options import Options
-
-
-@dataclass(frozen=True)
-class TensorType:
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    dtype: torch.dtype
-    requires_grad: bool = False
-
-    @classmethod
-    def of(cls, tensor: torch.Tensor) -> TensorType:
-        shape, strides = tuple(tensor.shape), tuple(tensor.stride())
-        return cls(shape, strides, tensor.dtype, tensor.requires_grad)
 
 
 @dataclass(frozen=True)
@@ -88,9 +73,10 @@ def compile_unit(
     *,
     mode: Mode,
 ) -> CompiledUnit:
-    """inputs: what it will be called with; mode: in which it was called. Raises
-    CaptureError, and what compile_graph raises."""
-    # whatever has a size that only data know is refused
+    """inputs: what it will be called with; arguments: what these are, in the same order; mode: in
+    which it was called. Raises CaptureError, PyTorch's errors for sizes and numbers that depend on
+    data, and what compile_graph raises."""
+    # sizes that only data know are refused
     shapes = ShapeEnv(allow_scalar_outputs=False, allow_dynamic_output_shape_ops=False)
     fake = FakeTensorMode(shape_env=shapes, static_shapes=True, allow_non_fake_inputs=True)
     examples = [_example(fake, type_) for type_ in inputs]
@@ -114,38 +100,12 @@ def _example(mode: FakeTensorMode, type_: TensorType) -> torch.Tensor:
     return made.requires_grad_(type_.requires_grad)
 
 
-@dataclass(frozen=True)
-class _Traced:
-    """What descriptors say of a graph, taken down before compiling rewrites it."""
-
-    taken: tuple[object, ...]
-    taken_types: tuple[TensorType, ...]
-    returned: tuple[object, ...]
-    returned_types: tuple[TensorType | None, ...]
-
-    @classmethod
-    def of(cls, graph: fx.Graph) -> _Traced:
-        placeholders, output = graph.find_nodes(op="placeholder"), graph.output_node()
-        results = output.args[0]
-        return cls(
-            tuple(node.meta.get("desc") for node in placeholders),
-            tuple(map(_type_of, placeholders)),
-            tuple(output.meta.get("desc") or (None,) * len(results)),
-            tuple(map(_type_of, results)),
-        )
-
-
 def part_calls(compiled: CompiledGraph) -> tuple[PartCall, ...]:
     engines = {part.name: part.engine for part in compiled.report.parts}
     return tuple(
         PartCall(part.name, part.place, engines[part.name], part.inputs, part.outputs)
         for part in compiled.plan.parts
     )
-
-
-def _type_of(node: object) -> TensorType | None:
-    value = node.meta.get("val") if isinstance(node, fx.Node) else None
-    return TensorType.of(value) if isinstance(value, torch.Tensor) else None
 
 
 class _Compiler:
@@ -161,14 +121,15 @@ class _Compiler:
         names = [argument.name for argument in arguments]
         self._captured = CapturedGraph(graph_module, examples, names)
         self._arguments, self._options = arguments, options
-        self._traced: dict[str, _Traced] = {}
+        self._traced: dict[str, Traced] = {}
         self._compiled: dict[str, CompiledGraph] = {}
         self._metadata: Any = None
 
     def compile(self, kind: str, graph: fx.GraphModule, _: Sequence) -> Callable:
+        """kind: "forward", "backward" or "inference"."""
         if kind == "forward":
-            _restore_descriptors(graph, TracingContext.get().fw_metadata)
-        self._traced[kind] = _Traced.of(graph.graph)
+            restore_descriptors(graph, TracingContext.get().fw_metadata)
+        self._traced[kind] = Traced.of(graph.graph)
         if kind == "backward":
             graph = self._captured.with_named_gradients(graph)
         else:
@@ -189,21 +150,22 @@ class _Compiler:
         return roles
 
     def finish(self, outputs: int) -> CompiledUnit:
+        """outputs: how many the graph returns. Raises CaptureError."""
         kind = "forward" if "forward" in self._compiled else "inference"
         traced, info = self._traced[kind], self._metadata
         backward = self._traced.get("backward")
-        tangents = _tangents(backward) if backward else ()
+        tangents = outputs_of_tangents(backward) if backward else ()
         saved = len(backward.taken) - len(tangents) if backward else 0
         saved_from = len(traced.returned) - saved
-        _refuse_what_is_not_plain(info, traced, saved_from)
+        refuse_what_is_not_plain(info, traced, saved_from)
         where = {d.idx: i for i, d in enumerate(traced.returned[:saved_from])}
         unit = CompiledUnit(
-            self._compiled[kind],
-            tuple(descriptor.idx for descriptor in traced.taken),
-            tuple(where[index] for index in range(outputs)),
-            saved_from,
-            tuple(i for i, one in enumerate(info.input_info) if one.mutates_data),
-            traced.returned_types,
+            forward=self._compiled[kind],
+            takes=tuple(descriptor.idx for descriptor in traced.taken),
+            returns=tuple(where[index] for index in range(outputs)),
+            saved_from=saved_from,
+            written=tuple(i for i, one in enumerate(info.input_info) if one.mutates_data),
+            forward_types=traced.returned_types,
         )
         if backward is None:
             return unit
@@ -212,52 +174,6 @@ class _Compiler:
             backward=self._compiled["backward"],
             tangents=tangents,
             tangent_types=backward.taken_types[saved:],
-            gradients=tuple(map(_input_of, backward.returned, backward.returned_types)),
+            gradients=tuple(map(input_of, backward.returned, backward.returned_types)),
             gradient_types=backward.returned_types,
         )
-
-
-def _tangents(backward: _Traced) -> tuple[int, ...]:
-    """The outputs that the last of its placeholders belong to."""
-    marks = [d for d in backward.taken if isinstance(d, TangentAOTInput)]
-    if any(not isinstance(mark.output, PlainAOTOutput) for mark in marks):
-        raise CaptureError("its backward takes a gradient of something it does not return")
-    if list(backward.taken[len(backward.taken) - len(marks) :]) != marks:
-        raise CaptureError("its backward takes other inputs than saved values and gradients")
-    return tuple(mark.output.idx for mark in marks)
-
-
-def _input_of(descriptor: object, type_: TensorType | None) -> int | None:
-    if type_ is None:
-        return None
-    if isinstance(descriptor, GradAOTOutput) and isinstance(descriptor.grad_of, PlainAOTInput):
-        return descriptor.grad_of.idx
-    raise CaptureError(f"its backward returns {descriptor}, which is no gradient of an input")
-
-
-def _restore_descriptors(forward: fx.GraphModule, metadata: Any) -> None:
-    """Say of a forward's results what they are, which AOTAutograd forgets where the backward draws
-    the random numbers of the forward once more."""
-    output = forward.graph.output_node()
-    special = metadata.num_mutated_inp_runtime_indices or metadata.num_intermediate_bases
-    if "desc" in output.meta or special or metadata.num_outputs_aliased:
-        return
-    own = [PlainAOTOutput(index) for index in range(metadata.num_outputs)]
-    output.meta["desc"] = (*own, *[None] * (len(output.args[0]) - len(own)))
-
-
-def _refuse_what_is_not_plain(metadata: Any, forward: _Traced, saved_from: int) -> None:
-    """What AOTAutograd would do around the graph at every call."""
-    for info in metadata.input_info:
-        if info.mutates_metadata or info.mutates_storage_metadata:
-            raise CaptureError("it changes the shape or the memory of an input in place")
-        if info.mutates_data and info.requires_grad and not info.mutations_hidden_from_autograd:
-            raise CaptureError("it changes, in place, an input that requires a gradient")
-    plain = all(isinstance(descriptor, PlainAOTInput) for descriptor in forward.taken)
-    own = forward.returned[:saved_from]
-    if not plain or not all(isinstance(descriptor, PlainAOTOutput) for descriptor in own):
-        raise CaptureError("it writes to memory that several of its inputs share")
-    if metadata.grad_enabled_mutation is not None:
-        raise CaptureError("it switches gradients on or off for what follows")
-    if metadata.tokens or metadata.is_rng_op_functionalized:
-        raise CaptureError("it has effects that a program does not repeat")

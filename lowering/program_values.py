@@ -11,8 +11,8 @@ from mlir_npu.errors import CaptureError
 from mlir_npu.lowering.program_events import Place
 from mlir_npu.lowering.program_names import Names
 from mlir_npu.lowering.program_plan import Value
-from mlir_npu.lowering.program_units import TensorType
 from mlir_npu.lowering.roles import readable
+from mlir_npu.lowering.tensor_type import TensorType
 
 RESERVED = ("inputs", "parameters", "saved", "tangents", "forward", "backward", "torch", "args")
 

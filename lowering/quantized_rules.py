@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from mlir_npu.lowering import quantized_values as integers
+from mlir_npu.lowering.decompose_adaptive_pooling import equal_windows
 from mlir_npu.lowering.decompose_pooling import window_counts
 from mlir_npu.lowering.quantized_values import SHIFTS, Dequantized, Integers, as_tensor
 from mlir_npu.lowering.support.rules import pair
@@ -126,12 +127,15 @@ def _average_pool(
 
 
 def _adaptive_average(run, self, output_size):
+    """Of windows that differ, the averages are means of means, as of floats: their sums overlap."""
     if not isinstance(self, Dequantized):
         return None
-    size, out = self.values.shape[-2:], pair(output_size)
+    out = pair(output_size)
     if list(out) == [1, 1]:
         return _mean(run, self, [-2, -1], True, None)
-    window = [extent // count for extent, count in zip(size, out, strict=True)]
+    window = equal_windows(self.values.shape[-2:], out)
+    if window is None:
+        return None
     return _average_pool(run, self, window, window, [0, 0], False, True, None)
 
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mlir_npu.runtime.compile_pool import After, Job
+from mlir_npu.runtime.interface import Interface
 from mlir_npu.runtime.kernel import Kernel
 from mlir_npu.runtime.object_cache import ObjectCache, default_cache
-from mlir_npu.runtime.region import CompiledRegion, Interface
+from mlir_npu.runtime.region import CompiledRegion
 from mlir_npu.runtime.signature import Signature, SignatureError
 from mlir_npu.runtime.toolchain import digest, is_current
 from mlir_npu.runtime.tuning import Tuning

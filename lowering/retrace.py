@@ -23,7 +23,7 @@ from torch.fx.traceback import preserve_node_meta
 from mlir_npu.lowering.import_error import RegionImportError
 from mlir_npu.lowering.quantized_interpreter import QuantizedInterpreter, as_tensor
 from mlir_npu.lowering.source_location import source_location
-from mlir_npu.runtime.region import Interface, Output
+from mlir_npu.runtime.interface import Interface, Output
 from mlir_npu.runtime.tensor_spec import TensorSpec
 
 

@@ -9,11 +9,7 @@ import torch
 from mlir_npu.errors import MismatchError
 from mlir_npu.lowering.capture_compile import Executable
 from mlir_npu.lowering.capture_inputs import Inputs
-
-
-def autocast_dtype() -> torch.dtype | None:
-    """What autocast casts to, None if it is off."""
-    return torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else None
+from mlir_npu.lowering.program_events import autocast_dtype
 
 
 def check_autocast(captured: torch.dtype | None) -> None:

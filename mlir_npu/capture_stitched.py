@@ -18,7 +18,7 @@ from mlir_npu.lowering.capture_result import plan_result
 from mlir_npu.lowering.fallback.host_code import PartCode, code_of
 from mlir_npu.lowering.plan import Part
 from mlir_npu.lowering.program_build import BuiltProgram, build_program
-from mlir_npu.lowering.program_events import PythonBetween
+from mlir_npu.lowering.program_events import PythonBetween, autocast_dtype
 from mlir_npu.lowering.program_record import Recording, record_run
 from mlir_npu.lowering.program_source import part_name, unit_source
 from mlir_npu.lowering.program_values import Known
@@ -92,27 +92,29 @@ def _stitch(
             ", ".join(dict.fromkeys(str(one.location or one.reason) for one in between)),
         )
     return Stitched(
-        plan,
-        inputs,
-        plan_result(recording.result, built.results, leaves, kept),
-        {
+        plan=plan,
+        inputs=inputs,
+        result=plan_result(recording.result, built.results, leaves, kept),
+        parts={
             part_name(unit, name): call
             for unit, graph in built.units.items()
             for name, call in graph.parts.items()
         },
-        {
+        codes={
             part_name(unit, part.name): _code(part, graph.parts[part.name])
             for unit, graph in built.units.items()
             for part in graph.plan.parts
         },
-        {name: built.tensors[name] for name in plan.constants},
-        {unit.name: unit_source(unit, built.units[unit.name], plan.values) for unit in plan.units},
-        {unit.name: built.units[unit.name].report for unit in plan.units},
-        recording.breaks,
-        between,
-        torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else None,
-        {name: graph.plan for name, graph in built.units.items()},
-        options,
+        constants={name: built.tensors[name] for name in plan.constants},
+        unit_sources={
+            unit.name: unit_source(unit, built.units[unit.name], plan.values) for unit in plan.units
+        },
+        reports={unit.name: built.units[unit.name].report for unit in plan.units},
+        breaks=recording.breaks,
+        python_between=between,
+        autocast=autocast_dtype(),
+        graphs={name: graph.plan for name, graph in built.units.items()},
+        options=options,
     )
 
 
@@ -129,7 +131,7 @@ _LEFT_OUT = "PyTorch calls in it are compiled; nothing else that it does is repe
 
 
 def _python_between(recording: Recording) -> tuple[PythonBetween, ...]:
-    found = list(recording.left)
+    found = list(recording.left_out)
     checked = {
         event.place.location for event in recording.events if getattr(event, "decides", False)
     }

@@ -60,19 +60,25 @@ def stitched_graph(
         gradients=(),
     )
     return Stitched(
-        plan,
-        inputs,
-        _renumbered(result, unit, results),
-        {part_name(u, name): part for u, g in graphs.items() for name, part in g.parts.items()},
-        {},
-        {},
-        {name: unit_source(unit, graph, values.table) for name, graph in graphs.items()},
-        {name: graph.report for name, graph in graphs.items()},
-        (),
-        (),
-        autocast,
-        {name: graph.plan for name, graph in graphs.items()},
-        options,
+        plan=plan,
+        inputs=inputs,
+        result=_renumbered(result, unit, results),
+        parts={
+            part_name(unit_name, name): part
+            for unit_name, graph in graphs.items()
+            for name, part in graph.parts.items()
+        },
+        codes={},
+        constants={},
+        unit_sources={
+            name: unit_source(unit, graph, values.table) for name, graph in graphs.items()
+        },
+        reports={name: graph.report for name, graph in graphs.items()},
+        breaks=(),
+        python_between=(),
+        autocast=autocast,
+        graphs={name: graph.plan for name, graph in graphs.items()},
+        options=options,
     )
 
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from mlir_npu.call_checks import autocast_dtype, check_autocast, refuse_overlap
+from mlir_npu.call_checks import check_autocast, refuse_overlap
 from mlir_npu.capture_stitched import capture_stitched
 from mlir_npu.explanation import Explanation
+from mlir_npu.exporting import Exporting
 from mlir_npu.lowering.capture_compile import Executable
 from mlir_npu.lowering.capture_inputs import Inputs
 from mlir_npu.lowering.capture_result import ResultPlan
 from mlir_npu.lowering.capture_watch import Watch
-from mlir_npu.lowering.program_events import PythonBetween
+from mlir_npu.lowering.program_events import PythonBetween, autocast_dtype
 from mlir_npu.lowering.program_plan import ProgramPlan
 from mlir_npu.one_graph import stitched_graph
 from mlir_npu.options import Options
@@ -27,8 +27,11 @@ from mlir_npu.program_unit import ProgramUnit
 from mlir_npu.runtime.binding import Binding
 from mlir_npu.stitched import StitchedProgram
 
+if TYPE_CHECKING:
+    from mlir_npu.export.program import Exportable
 
-class Program:
+
+class Program(Exporting):
     """A model of one graph, captured for inputs of one kind. Call it as the model was called; see
     `capture`.
 
@@ -75,9 +78,9 @@ class Program:
         if self._written:
             refuse_overlap(self._executable, self._inputs, taken, watch.tensors)
         if not torch.is_grad_enabled():
-            return self._build(binding(taken), leaves, watch.tensors)
+            return self._build(binding.call(taken), leaves, watch.tensors)
         with torch.no_grad():
-            return self._build(binding(taken), leaves, watch.tensors)
+            return self._build(binding.call(taken), leaves, watch.tensors)
 
     @property
     def source(self) -> str:
@@ -127,26 +130,9 @@ class Program:
         """
         self._captured_again().save(folder, weights=weights)
 
-    def export(
-        self,
-        directory: str | Path,
-        *,
-        name: str = "program",
-        levels: Collection[str] = ("torch", "linalg", "npu", "llvm", "object"),
-        units: Collection[str] | None = None,
-        host_calls: bool = False,
-    ) -> Path:
-        """Write the program for other languages: IR, objects, a C header, weights as they are now,
-        and plan.json, whose path is returned; docs/export.md describes them.
-
-        name: of the header and in front of every function; levels: of the IR that is written, and
-        "object" for all that is needed to run; units: names of those to write, with a plan of them
-        alone. Calls that become no machine code raise ExportError; with host_calls they are steps
-        of the plan instead, for its reader to compute.
-        """
-        return self._whole.export(
-            directory, name=name, levels=levels, units=units, host_calls=host_calls
-        )
+    def exportable(self) -> Exportable:
+        """What is exported. Raises ExportError."""
+        return self._whole.exportable()
 
     @functools.cached_property
     def _whole(self) -> StitchedProgram:

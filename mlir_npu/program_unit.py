@@ -35,14 +35,14 @@ class ProgramUnit:
         stitched, values = program.stitched, program.plan.values
         inputs = tuple(values[name] for name in unit.inputs)
         return cls(
-            unit,
-            stitched.unit_sources[unit.name],
-            inputs,
-            tuple(values[name] if name else None for name in unit.outputs),
-            tuple(values[name] for name in unit.saved),
-            tuple(value for value in inputs if value.kind in ("tangent", "gradient")),
-            stitched.reports[unit.name],
-            program,
+            plan=unit,
+            source=stitched.unit_sources[unit.name],
+            inputs=inputs,
+            outputs=tuple(values[name] if name else None for name in unit.outputs),
+            saved=tuple(values[name] for name in unit.saved),
+            tangents=tuple(value for value in inputs if value.kind in ("tangent", "gradient")),
+            report=stitched.reports[unit.name],
+            _program=program,
         )
 
     @property

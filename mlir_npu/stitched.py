@@ -5,15 +5,16 @@ from __future__ import annotations
 import dataclasses
 import os
 import types
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from mlir_npu.call_checks import check_autocast
 from mlir_npu.errors import MismatchError
 from mlir_npu.explanation import Explanation
+from mlir_npu.exporting import Exporting
 from mlir_npu.graph_breaks import GraphBreak
 from mlir_npu.lowering.capture_inputs import Inputs
 from mlir_npu.lowering.capture_result import ResultPlan
@@ -56,7 +57,7 @@ class Stitched:
     options: Options | None = None
 
 
-class StitchedProgram:
+class StitchedProgram(Exporting):
     """A model captured over all graph breaks. Call it as the model was called.
 
     A program that trains gives results with gradients, as the model does in training; its
@@ -138,27 +139,6 @@ class StitchedProgram:
 
         save(folder, self, weights=weights)
 
-    def export(
-        self,
-        directory: str | Path,
-        *,
-        name: str = "program",
-        levels: Collection[str] = ("torch", "linalg", "npu", "llvm", "object"),
-        units: Collection[str] | None = None,
-        host_calls: bool = False,
-    ) -> Path:
-        """Write the program, gradients included, for other languages: see `Program.export`."""
-        from mlir_npu.export.to_directory import export_to
-
-        return export_to(
-            directory,
-            self.exportable(),
-            name=name,
-            levels=levels,
-            units=units,
-            host_calls=host_calls,
-        )
-
     def exportable(self) -> Exportable:
         """What is exported. Raises ExportError."""
         from mlir_npu.export.from_stitched import exportable_stitched
@@ -187,12 +167,7 @@ class StitchedProgram:
         return f"<program of {', '.join(map(str, self.stitched.inputs.tensors))}: {units}>"
 
     def _check(self, leaves: Sequence[Any]) -> None:
-        now = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else None
-        if now != self.stitched.autocast:
-            raise MismatchError(
-                f"autocast is {now or 'off'}, and was {self.stitched.autocast or 'off'} when the "
-                "model was captured: capture it again under autocast as it is now"
-            )
+        check_autocast(self.stitched.autocast)
         with torch.no_grad():
             admitted = self.stitched.inputs.admit(leaves)
         for tensor in self.stitched.inputs.tensors:
@@ -203,7 +178,7 @@ class StitchedProgram:
                 )
         if not torch.is_grad_enabled():
             return
-        for index, name, wants in zip(self._taken, self.plan.inputs, self._wants):
+        for index, name, wants in zip(self._taken, self.plan.inputs, self._wants, strict=True):
             if leaves[index].requires_grad and not wants:
                 raise MismatchError(
                     f"{self.plan.values[name].label} requires a gradient, and the program computes "

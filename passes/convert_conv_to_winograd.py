@@ -5,8 +5,8 @@ generic `npu.op = "winograd_conv2d"` over its windows, and its weights are trans
 everything else that depends on parameters alone. It applies to targets whose vector unit does the
 work (`cached`), to stride 1, to prepared weights, and where the model of its cost says that it is
 faster, or where the module's `npu.winograd` names m (see `kernels/choices.py`; 0: the plain sum).
-Windows that reach beyond the output read zeros there, and their excess is cut off. The result
-differs from the plain sum by rounding only.
+Windows that reach beyond the output read zeros there, and their excess is cut off, after an
+elementwise operation that follows. The result differs from the plain sum by rounding only.
 
     r[n,ty,y,tx,x,k] += A[y,a] A[x,b] U[a,b,c,k] B[a,i] B[b,j] image[n, m ty + i, m tx + j, c]
 
@@ -44,6 +44,7 @@ from mlir_npu.passes.kernels.choices import WINOGRAD, key_of, take_choices
 from mlir_npu.passes.kernels.walk import constant_of
 from mlir_npu.passes.registry import register_pass
 from mlir_npu.passes.rewriting.convolution_alone import CONVOLUTION, convolution_alone
+from mlir_npu.passes.rewriting.cut_results import cut_last
 from mlir_npu.passes.rewriting.dependence import is_prepared
 from mlir_npu.passes.rewriting.functions import region_blocks
 from mlir_npu.passes.rewriting.generics import build_generic, build_with_maps
@@ -140,7 +141,10 @@ def _convert(op: ir.Operation, method: Algorithm, target: Target) -> None:
         built.attributes[OP] = ir.StringAttr.get(KIND)
         built.attributes["npu.outputs"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), m)
         covered = viewed(built.results[0], (images, rows * m, columns * m, channels))
-        replace(op, [_start_of(covered, shape_of(init))])
+        part = _start_of(covered, shape_of(init))
+        replace(op, [part])
+        if part != covered:
+            cut_last(part, covered)
 
 
 def _extended(image: ir.Value, beyond: Sequence[int]) -> ir.Value:

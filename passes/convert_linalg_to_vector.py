@@ -16,7 +16,9 @@ After:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from math import prod
 
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.dialect.target import target_of
@@ -24,6 +26,7 @@ from mlir_npu.passes.analysis.loop_nest import Dim
 from mlir_npu.passes.analysis.register_tile import VectorUnit
 from mlir_npu.passes.kernels.walk import constant_of, nested, terminator
 from mlir_npu.passes.microkernels.accumulation import Accumulation, apply_region
+from mlir_npu.passes.microkernels.aliasing import root_of
 from mlir_npu.passes.microkernels.binding import operand_maps
 from mlir_npu.passes.microkernels.buffers import Operand, mapped_operand
 from mlir_npu.passes.microkernels.elementwise import emit_over_output, fill_buffer, loop_extents
@@ -34,6 +37,9 @@ from mlir_npu.passes.microkernels.reductions import emit_reduction
 from mlir_npu.passes.registry import NoOptions, register_pass
 
 GENERIC, FILL = "linalg.generic", "linalg.fill"
+# Buffers that come from memory, at least with the next call: of 16 and of 24 MB it makes no
+# difference that they are asked for early, smaller ones are slower then.
+STREAMED_BYTES = 24 << 20
 _BODY = ("arith.", "math.", "linalg.yield")
 
 
@@ -43,8 +49,9 @@ def convert_linalg_to_vector(module: ir.Operation, options: NoOptions) -> None:
     if not generics and not nested(module, FILL):
         return
     unit = target_of(module).vector
+    streamed = _streamed(generics)
     for op in generics:
-        _convert(op, unit)
+        _convert(op, unit, streamed)
     for op in nested(module, FILL):
         if (value := constant_of(op.operands[0])) is not None:
             _at(op, lambda op=op, value=value: fill_buffer(op.operands[1], value, unit))
@@ -60,7 +67,7 @@ def _is_plain(op: ir.Operation) -> bool:
     return shaped and all(0 not in v.type.shape for v in op.operands)
 
 
-def _convert(op: ir.Operation, unit: VectorUnit) -> None:
+def _convert(op: ir.Operation, unit: VectorUnit, streamed: frozenset[ir.Value]) -> None:
     block = op.regions[0].blocks[0]
     outputs = len(terminator(block).operands)
     kinds = [str(kind) for kind in op.attributes["iterator_types"]]
@@ -72,7 +79,8 @@ def _convert(op: ir.Operation, unit: VectorUnit) -> None:
     elif outputs == 1:
         start = _start(op)
         initial = constant_of(start.operands[0]) if start is not None else None
-        _at(op, lambda: _emit_reduction(op, kinds, initial, unit))
+        early = [i for i, v in enumerate(op.operands) if root_of(v) in streamed]
+        _at(op, lambda: _emit_reduction(op, kinds, initial, unit, early))
         if initial is not None:
             start.erase()
     else:
@@ -123,7 +131,11 @@ def _emit_elementwise(op: ir.Operation, outputs: int, unit: VectorUnit) -> None:
 
 
 def _emit_reduction(
-    op: ir.Operation, kinds: Sequence[str], initial: ir.Attribute | None, unit: VectorUnit
+    op: ir.Operation,
+    kinds: Sequence[str],
+    initial: ir.Attribute | None,
+    unit: VectorUnit,
+    streamed: Sequence[int],
 ) -> None:
     block = op.regions[0].blocks[0]
     operands, dims = _bound(op)
@@ -136,4 +148,16 @@ def _emit_reduction(
     parallel = [dim for dim, kind in zip(dims, kinds, strict=True) if "parallel" in kind]
     reduced = [dim for dim, kind in zip(dims, kinds, strict=True) if "parallel" not in kind]
     accumulation = Accumulation(initial, last, None)
-    emit_reduction(operands, parallel, reduced, block, combine, accumulation, unit)
+    emit_reduction(operands, parallel, reduced, block, combine, accumulation, unit, streamed)
+
+
+def _streamed(generics: Sequence[ir.Operation]) -> frozenset[ir.Value]:
+    """Buffers that no cache holds, and that one computation reads, and once."""
+    read = Counter(root_of(value) for op in generics for value in op.operands)
+    return frozenset(root for root, count in read.items() if count == 1 and _is_large(root))
+
+
+def _is_large(buffer: ir.Value) -> bool:
+    type_ = ir.MemRefType(buffer.type)
+    element = type_.element_type
+    return type_.has_static_shape and prod(type_.shape) * element.width >= 8 * STREAMED_BYTES

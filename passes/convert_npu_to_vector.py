@@ -13,8 +13,8 @@ After:
       region on %r; vector.store into %out }
 
 Taps of a window that meet the padding of an image are left out: where the data lies is what the
-move says that padded the tile. Small windows over channels read the source of that move, which then
-goes away.
+move says that padded the tile. Small windows over channels, and convolutions that sum up few
+channels, read the source of that move, which then goes away.
 
 A lane that is alone behind the vectors of a block is summed along the reduction (`single_lane.py`).
 Where few tiles of pixels use a block of weights, the steps of the reduction prefetch the next one.
@@ -31,7 +31,12 @@ from mlir_npu.dialect.bindings import ir
 from mlir_npu.dialect.target import Target, target_of
 from mlir_npu.passes.analysis.register_tile import CpuVectors
 from mlir_npu.passes.microkernels.accumulator_group import COMPUTE, AccumulatorGroup, find_group
-from mlir_npu.passes.microkernels.contractions import emit_batch_matmul, emit_conv2d, emit_matmul
+from mlir_npu.passes.microkernels.contractions import (
+    emit_batch_matmul,
+    emit_conv2d,
+    emit_matmul,
+    without_padding,
+)
 from mlir_npu.passes.microkernels.elementwise import emit_eltwise, emit_fill
 from mlir_npu.passes.microkernels.emit import shared_constants
 from mlir_npu.passes.microkernels.moves import emit_dma
@@ -88,10 +93,17 @@ def convert_npu_to_vector(module: ir.Operation, options: NoOptions) -> None:
         op.erase()
     retire_tokens(module)
     for op in [o for o in _npu_ops(module) if o.name in COMPUTE]:
-        _convert_group(with_padding(find_group(op)), unit)
+        _convert_group(_without_padding(find_group(op), unit), unit)
     for op in _npu_ops(module):
         _convert_single(op, unit)
     _erase_dead_views(module)
+
+
+def _without_padding(group: AccumulatorGroup, unit: CpuVectors) -> AccumulatorGroup:
+    """The group with the move that pads its image, where its source is read instead."""
+    if group.compute.name == "npu.conv2d":
+        return without_padding(group, unit)
+    return with_padding(group)
 
 
 def _vectors_of(target: Target) -> CpuVectors:

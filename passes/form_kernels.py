@@ -2,8 +2,9 @@
 
 A kernel holds one root operation, the pad of its image, the tensor it starts from, and the
 elementwise generic that ends it, if nothing else uses what lies between; besides that the
-transposes of its operands and of its result, which become a part of the moves of tiles. Where sram
-is a cache and many kernels read the same transposed operand, the transpose is a kernel of its own.
+transposes of its operands and of its result, which become a part of the moves of tiles. A
+concatenation holds the slices that only it uses. Where sram is a cache and many kernels read the
+same transposed operand, the transpose is a kernel of its own.
 `npu.kernel` says its kind: conv2d, grouped_conv2d, depthwise_conv2d, pointwise_conv2d,
 winograd_conv2d, matmul, batch_matmul, pool2d, reduce, eltwise, or copy for what only moves
 elements. Arguments and results are tensors; scalars are made inside. What remains is calls,
@@ -29,7 +30,13 @@ from mlir_npu.passes.registry import NoOptions, register_pass
 from mlir_npu.passes.rewriting.functions import region_functions
 from mlir_npu.passes.rewriting.generalize import generalize
 from mlir_npu.passes.rewriting.generics import build_generic
-from mlir_npu.passes.rewriting.kernel_groups import Group, epilogues, group_of, needs_kernel
+from mlir_npu.passes.rewriting.kernel_groups import (
+    Group,
+    cut_parts,
+    epilogues,
+    group_of,
+    needs_kernel,
+)
 from mlir_npu.passes.rewriting.moves import write_parts
 from mlir_npu.passes.rewriting.outlining import outline
 from mlir_npu.passes.rewriting.transposed_edges import Edges, expose_transposes, find_edges
@@ -108,7 +115,9 @@ def _outline_all(module: ir.Operation, function: ir.Operation, edges: Edges, nam
     block = function.regions[0].blocks[0]
     ends = epilogues(block)
     ended = set(ends.values())
-    candidates = [op for op in _candidates(block) if op not in ended and op not in edges]
+    parts = {part for op in _candidates(block) for part in cut_parts(op)}
+    inside = ended | parts
+    candidates = [op for op in _candidates(block) if op not in inside and op not in edges]
     groups = [group_of(op, ends.get(op), edges) for op in candidates if op.name != PAD]
     _outline_groups(module, groups, names)
     erase_unused(block)

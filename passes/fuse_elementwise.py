@@ -1,10 +1,11 @@
 """Make one generic of a chain of elementwise generics, at the shape of what the chain follows.
 
 A producer goes into its only user when it computes one element per iteration there, so that nothing
-is computed twice. A chain behind a reshape moves in front of it. Four things stay apart: what
+is computed twice. A chain behind a reshape moves in front of it. Five things stay apart: what
 depends on parameters alone from what does not (it is computed once, ahead of the run), the epilogue
-of a convolution from a reduction that follows it, bodies that ask for indices, and what together
-reads more tensors than an op of the npu dialect takes.
+of a convolution from a reduction that follows it, a broadcast from a reduction of what it repeats,
+bodies that ask for indices, and what together reads more tensors than an op of the npu dialect
+takes.
 
 Before:
     %c = linalg.matmul ins(%x, %w : 10x12, 12x20)
@@ -27,9 +28,11 @@ from mlir_npu.passes.rewriting.epilogues import follow_producer, followed_produc
 from mlir_npu.passes.rewriting.functions import region_functions
 from mlir_npu.passes.rewriting.generics import (
     GENERIC,
+    Access,
     Generic,
     body_of,
     build_generic,
+    reach_all,
     read_generic,
 )
 from mlir_npu.passes.rewriting.values import before, defined_by, erase_unused, replace
@@ -98,15 +101,19 @@ def _producer(consumer: Generic, value: ir.Value) -> Generic | None:
         return None
     if _is_other_epilogue(producer, consumer):
         return None
-    if _operand_count(consumer, producer, value) > MAX_INPUTS:
+    operands = _operands(consumer, producer)
+    if len(operands) > MAX_INPUTS:
         return None
-    return producer
+    accesses = [*consumer.output_accesses, *(access for _, access in operands)]
+    return producer if reach_all(accesses, consumer.loops) else None
 
 
-def _operand_count(consumer: Generic, producer: Generic, made: ir.Value) -> int:
+def _operands(consumer: Generic, producer: Generic) -> list[tuple[ir.Value, Access]]:
+    """What the two read together."""
+    made = producer.op.results[0]
     own = list(zip(producer.inputs, producer.accesses, strict=True))
     used = zip(consumer.inputs, consumer.accesses, strict=True)
-    return len(own) + sum(pair not in own for pair in used if pair[0] != made)
+    return own + [pair for pair in used if pair[0] != made and pair not in own]
 
 
 def _is_other_epilogue(producer: Generic, consumer: Generic) -> bool:

@@ -4,8 +4,10 @@ With channels last, vectors run over output channels, and tiles of an image and 
 have channels first are transposed in moves. Where a tile keeps the order of dram instead, columns
 lie side by side at both ends: vectors run over columns, the image is padded only, and the result is
 stored where it belongs. Convolutions see the same tiles through `memref.transpose`. It applies to
-f32 on targets whose sram is a cache, where the transposes cost more than columns that fill no
-vector (see `analysis/planes.py`). Moves of results only copy then, which `elide-dma` leaves out.
+f32 of few channels on targets whose sram is a cache, where the transposes cost more than columns
+that fill no vector (see `analysis/planes.py`). Moves of results only copy then, which `elide-dma`
+leaves out. Everywhere else the image alone keeps its order: with vectors over output channels its
+elements are read one by one, wherever they lie.
 
 Before:
     %image = memref.alloc() : memref<1x6x226x3xf32, sram>
@@ -29,7 +31,7 @@ from mlir_npu.dialect.bindings import ir, memref
 from mlir_npu.dialect.movement import DmaStartOp
 from mlir_npu.dialect.target import target_of
 from mlir_npu.passes.analysis.permutation import inverse, permuted
-from mlir_npu.passes.analysis.planes import gains_planes
+from mlir_npu.passes.analysis.planes import MOST_INPUTS, gains_planes
 from mlir_npu.passes.kernels.walk import definition, functions, integers, nested
 from mlir_npu.passes.microkernels.accumulator_group import AccumulatorGroup, find_group
 from mlir_npu.passes.microkernels.aliasing import users_of, whole_buffer
@@ -63,29 +65,32 @@ def keep_planes(module: ir.Operation, options: NoOptions) -> None:
         if not convolutions or not (target := target_of(module)).cached:
             continue
         for conv in convolutions:
-            if _gains(conv, target.vector.lanes) and (edges := _edges(find_group(conv))):
-                for edge in edges:
-                    _keep_order(edge)
+            for edge in _edges(find_group(conv), target.vector.lanes):
+                _keep_order(edge)
 
 
-def _gains(conv: ir.Operation, lanes: int) -> bool:
-    image, weights, result = (ir.MemRefType(value.type) for value in conv.operands)
-    if not isinstance(image.element_type, ir.F32Type):
-        return False
+def _edges(group: AccumulatorGroup, lanes: int) -> list[_Edge]:
+    """The tiles of a convolution that stay as they are in dram: image and result, or the image."""
+    image, weights, accumulator = (ir.MemRefType(value.type) for value in group.compute.operands)
     _, *taps, inputs, _ = weights.shape
-    terms, stride = prod(taps) * inputs, integers(conv, "strides")[1]
-    return gains_planes(inputs, terms, result.shape[COLUMNS], stride, lanes)
+    if not isinstance(image.element_type, ir.F32Type) or inputs > MOST_INPUTS:
+        return []
+    source = _edge(group.compute.operands[0], TARGET, group.compute)
+    if source is None or not _is_innermost(source):
+        return []
+    columns, stride = accumulator.shape[COLUMNS], integers(group.compute, "strides")[1]
+    if not gains_planes(inputs, prod(taps) * inputs, columns, stride, lanes):
+        return [source]
+    result = _result(group)
+    return [source] if result is None else [source, result]
 
 
-def _edges(group: AccumulatorGroup) -> tuple[_Edge, _Edge] | None:
-    """The image and the result of a group, if both can stay as they are in dram."""
+def _result(group: AccumulatorGroup) -> _Edge | None:
+    """The result of a group, if vectors can run over its columns."""
     if group.drain is None or not _is_plain(group.drain):
         return None
-    image = _edge(group.compute.operands[0], TARGET, group.compute)
     result = _edge(group.drain.operands[-1], SOURCE, group.drain)
-    if image is None or result is None:
-        return None
-    return (image, result) if _is_innermost(image) and _is_innermost(result) else None
+    return result if result is not None and _is_innermost(result) else None
 
 
 def _is_plain(drain: ir.Operation) -> bool:

@@ -23,7 +23,14 @@ from mlir_npu.passes.kernels.walk import users
 from mlir_npu.passes.registry import NoOptions, register_pass
 from mlir_npu.passes.rewriting.elementwise import read_elementwise
 from mlir_npu.passes.rewriting.functions import region_blocks
-from mlir_npu.passes.rewriting.generics import Access, Generic, body_of, build_generic, read_generic
+from mlir_npu.passes.rewriting.generics import (
+    Access,
+    Generic,
+    body_of,
+    build_generic,
+    reach_all,
+    read_generic,
+)
 from mlir_npu.passes.rewriting.values import before, element_type, erase_unused, replace, shape_of
 
 # One instruction each, rounded the same wherever they are.
@@ -72,7 +79,7 @@ def _bytes(value: ir.Value) -> int:
 def _move_into_users(producer: Generic) -> None:
     (value,) = producer.op.results
     consumers = users(value)
-    if not all(_reads(op, value) for op in consumers):
+    if not all(_can_join(producer, read_generic(op)) for op in consumers):
         return
     for op in consumers:
         with before(op):
@@ -80,16 +87,17 @@ def _move_into_users(producer: Generic) -> None:
             replace(op, list(_joined(producer, read_generic(op)).results))
 
 
-def _reads(op: ir.Operation, value: ir.Value) -> bool:
-    """Whether it is a generic that only reads the value."""
-    generic = read_generic(op)
-    return generic is not None and value not in generic.inits
+def _can_join(producer: Generic, consumer: Generic | None) -> bool:
+    """Whether the consumer only reads the value, and its loops end without it."""
+    if consumer is None or producer.op.results[0] in consumer.inits:
+        return False
+    _, accesses = _operands(producer, consumer)
+    return reach_all([*accesses, *consumer.output_accesses], consumer.loops)
 
 
-def _joined(producer: Generic, consumer: Generic) -> ir.Operation:
-    """The consumer with the body of the producer in front of its own, for each of its reads."""
+def _operands(producer: Generic, consumer: Generic) -> tuple[list[ir.Value], list[Access]]:
+    """What the consumer reads, and for each of its reads of the value what the producer does."""
     made = producer.op.results[0]
-    first, second = body_of(producer.op), body_of(consumer.op)
     inputs: list[ir.Value] = []
     accesses: list[Access] = []
     for value, access in zip(consumer.inputs, consumer.accesses, strict=True):
@@ -102,6 +110,14 @@ def _joined(producer: Generic, consumer: Generic) -> ir.Operation:
             tuple(None if loop is None else access[loop] for loop in own)
             for own in producer.accesses
         ]
+    return inputs, accesses
+
+
+def _joined(producer: Generic, consumer: Generic) -> ir.Operation:
+    """The consumer with the body of the producer in front of its own, for each of its reads."""
+    made = producer.op.results[0]
+    first, second = body_of(producer.op), body_of(consumer.op)
+    inputs, accesses = _operands(producer, consumer)
 
     def body(scalars: list[ir.Value]) -> list[ir.Value]:
         rest = iter(scalars)

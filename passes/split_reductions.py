@@ -28,7 +28,8 @@ from mlir_npu.passes.rewriting.views import viewed
 # Results that keep all threads busy; elements for which a second step pays.
 FEW_RESULTS = 16
 MANY_ELEMENTS = 32768
-# Elements of one part; elements that one accumulator may add, and does in a part.
+# Elements of one part; elements that one accumulator may add, and does in a part, or in a reduction
+# alone, of which the parts are whole rows, for one thread each.
 PART_ELEMENTS = 8192
 LONG_SUM = 4096
 SHORT_SUM = 1024
@@ -55,7 +56,8 @@ def _plan(generic: Generic) -> tuple[int, int, int] | None:
     length = prod(generic.extents[loop] for loop in reduced)
     results = prod(generic.extents) // length
     few = results < FEW_RESULTS and length * results >= MANY_ELEMENTS
-    if not few and (length <= LONG_SUM or not _sums_along_vectors(generic)):
+    longest = SHORT_SUM if _is_alone(generic) else LONG_SUM
+    if not few and (length <= longest or not _sums_along_vectors(generic)):
         return None
     least = -(-FEW_RESULTS // results) if few else 2
     wanted = length * results // PART_ELEMENTS if few else length // SHORT_SUM
@@ -64,6 +66,11 @@ def _plan(generic: Generic) -> tuple[int, int, int] | None:
         if (parts := _parts(generic, loop, least, wanted)) is not None:
             return loop, *parts
     return None
+
+
+def _is_alone(generic: Generic) -> bool:
+    """Whether nothing else reads what it reads: it will not share a loop."""
+    return all(len(list(value.uses)) == 1 for value in generic.inputs)
 
 
 def _sums_along_vectors(generic: Generic) -> bool:

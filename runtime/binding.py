@@ -11,7 +11,7 @@ from mlir_npu.runtime.prepared import State, drop_after_fused_steps
 
 
 class Binding:
-    """Call it with the program's inputs, in order.
+    """call: a function of the program's inputs, in order.
 
     tensors: the model's, kept alive; loose: those of them that code reads in every call, so only
     their kind must stay; bound: those that `call` knows the contents of.
@@ -21,7 +21,7 @@ class Binding:
     time; None fit before any were.
     """
 
-    __slots__ = ("__weakref__", "_bound", "_call", "_kinds", "_state", "fits", "loose", "tensors")
+    __slots__ = ("__weakref__", "_bound", "_kinds", "_state", "call", "fits", "loose", "tensors")
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class Binding:
         bound: Sequence[torch.Tensor],
         state: State | None,
     ) -> None:
-        self.tensors, self._call, self.loose = tuple(tensors), call, tuple(loose)
+        self.tensors, self.call, self.loose = tuple(tensors), call, tuple(loose)
         self._bound, self._state = tuple(bound), state
         self._kinds = [_kind(tensor) for tensor in self.loose]
         self.fits: Callable[..., bool] = _none_fits
@@ -57,9 +57,6 @@ class Binding:
             dynamic_dims_sizes=[list(tensor.shape) for tensor in tensors],
             dynamic_dims_strides=[list(tensor.stride()) for tensor in tensors],
         ).check
-
-    def __call__(self, inputs: Sequence) -> Sequence:
-        return self._call(inputs)
 
     def drop(self, parameters: Set[int]) -> None:
         if any(id(tensor) in parameters for tensor in self._bound):

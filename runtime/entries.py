@@ -68,6 +68,8 @@ class Entries:
 
     def unchanged(self) -> bool:
         """Whether every entry holds the object that is expected there, and not an equal one."""
+        if not self._entries:
+            return True
         # a thread that runs in between leaves a newer answer to the same question
         self._run(self._block.address)
         return self._table[1] == 1

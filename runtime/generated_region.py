@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 
+from mlir_npu.runtime.interface import Interface
 from mlir_npu.runtime.prepared import Prepared, PreparedCache
-from mlir_npu.runtime.region import Interface, mismatch, picker, refuse_other_than_zeros
+from mlir_npu.runtime.region import mismatch, picker, refuse_other_than_zeros
 from mlir_npu.runtime.tensor_spec import TensorSpec
 
 

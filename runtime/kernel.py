@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 class SlotBlock:
     """The argument memory of one call in flight. `values[i]` is the data pointer of argument i."""
 
-    __slots__ = ("address", "tag", "values")
+    __slots__ = ("address", "memory", "tag", "threads", "values")
 
     def __init__(self, count: int) -> None:
         self.values = (ctypes.c_void_p * count)()
         self.address = ctypes.addressof(self.values)
         self.tag = 0  # what the owner last stored in the slots that seldom change
+        self.memory: torch.Tensor | None = None  # of its own, enough for so many threads
+        self.threads = 0
 
 
 class Kernel:

@@ -6,12 +6,11 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass
-from typing import Literal
 
 import torch
 
 from mlir_npu.runtime.arena import ALIGNMENT, align
+from mlir_npu.runtime.interface import Interface, Output
 from mlir_npu.runtime.kernel import Kernel, SlotBlock
 from mlir_npu.runtime.prepared import PreparedCache
 from mlir_npu.runtime.region_call import CallPlan, InputSlot, ResultSlot, region_call
@@ -19,51 +18,6 @@ from mlir_npu.runtime.run_block import Runner, fill_prepared
 from mlir_npu.runtime.signature import FunctionSignature, Signature, SignatureError
 from mlir_npu.runtime.tensor_spec import TensorSpec
 from mlir_npu.runtime.tuning import Tuning
-
-
-@dataclass(frozen=True)
-class Output:
-    """Where one output of a region comes from.
-
-    "result": the compiled result `index`; the same index twice is the same tensor object twice;
-    "input": input `index` itself; "none": None.
-    """
-
-    source: Literal["result", "input", "none"]
-    index: int = 0
-
-
-@dataclass(frozen=True)
-class Interface:
-    """What the caller of a region sees.
-
-    inputs: one spec for each tensor the caller passes; parameters: positions of those that are
-    parameters; constants: tensors of the graph itself, further parameters that the region owns;
-    results: what compiled code computes; outputs: what the caller gets; zeros: positions of
-    parameters that hold zeros only, or else the code is wrong.
-    """
-
-    inputs: tuple[TensorSpec, ...]
-    parameters: tuple[int, ...]
-    constants: tuple[torch.Tensor, ...]
-    results: tuple[TensorSpec, ...]
-    outputs: tuple[Output, ...]
-    zeros: tuple[int, ...] = ()
-
-    def arrange(
-        self, inputs: Sequence[torch.Tensor], results: Sequence[torch.Tensor]
-    ) -> tuple[torch.Tensor | None, ...]:
-        """What the caller gets, of packed results."""
-        restored = [
-            spec.restore(result) for spec, result in zip(self.results, results, strict=True)
-        ]
-        outputs = []
-        for output in self.outputs:
-            if output.source == "result":
-                outputs.append(restored[output.index])
-            else:
-                outputs.append(inputs[output.index] if output.source == "input" else None)
-        return tuple(outputs)
 
 
 class CompiledRegion:
@@ -144,7 +98,7 @@ class CompiledRegion:
         )
         in_order = tuple(Output("result", i) for i in range(len(results)))
         plain = interface.outputs == in_order and all(s.is_dense for s in interface.results)
-        memory = self._run.slots is not None
+        memory = "none" if self._run.slots is None else "block" if self._run.is_small else "pool"
         return CallPlan(
             self._input_count, inputs, results, self.reads_parameters, memory, not plain
         )
@@ -155,7 +109,8 @@ class CompiledRegion:
             "blocks": self._blocks,
             "new_block": functools.partial(SlotBlock, len(self.signature.main.arguments)),
             "fill": functools.partial(fill_prepared, self._prepared_slots),
-            "run": self._run if self._plan.memory else self._kernel.run,
+            "equip": self._run.equip,
+            "run": self._run if self._plan.memory == "pool" else self._kernel.run,
             "kernel": self._kernel,  # its machine code lives as long as it
             "arrange": self.interface.arrange,
         }

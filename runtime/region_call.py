@@ -25,7 +25,7 @@ import functools
 import types
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch._C._dynamo.guards import _empty_strided_cpu as empty_strided
@@ -57,14 +57,14 @@ class ResultSlot:
 @dataclass(frozen=True)
 class CallPlan:
     """count: of tensors that the region takes, of which it looks at `inputs`; prepares: whether a
-    block has slots of prepared values too; memory: whether the kernel needs temporary memory;
-    arranges: whether outputs are not just the results."""
+    block has slots of prepared values too; memory: where temporary memory is, if the kernel needs
+    any; arranges: whether outputs are not just the results."""
 
     count: int
     inputs: tuple[InputSlot, ...]
     results: tuple[ResultSlot, ...]
     prepares: bool
-    memory: bool
+    memory: Literal["none", "block", "pool"]
     arranges: bool
 
 
@@ -74,10 +74,12 @@ def region_call(
     """A function of prepared values and the region's tensors.
 
     packed: inputs that lie in memory as compiled code reads them. names: `blocks` that no call
-    uses, `new_block`, `fill` a block with prepared values, `run` one (its address, if the kernel
-    needs no memory), and `arrange`, which gives the outputs from inputs and results.
+    uses, `new_block`, `fill` a block with prepared values, `equip` it with memory, `run` one (its
+    address, if it has all memory), and `arrange`, which gives the outputs from inputs and results.
     """
-    known = dict(names, empty_strided=empty_strided, take=RESULTS.take)
+    known = dict(
+        names, empty_strided=empty_strided, take=RESULTS.take, threads=torch.get_num_threads
+    )
     for given in plan.inputs:
         known[f"strides{given.index}"] = given.strides
         known[f"conform{given.index}"] = given.conform
@@ -87,12 +89,15 @@ def region_call(
     lines = ["try:", "    block = blocks.pop()", "except IndexError:", "    block = new_block()"]
     if plan.prepares:
         lines += ["if block.tag != prepared.serial:", "    fill(block, prepared)"]
+    if plan.memory == "block":
+        lines += ["if block.threads != threads():", "    equip(block)"]
     lines.append("values = block.values")
     for given in plan.inputs:
         lines += _input_lines(given, given.index in packed)
     for number, result in enumerate(plan.results):
         lines += _result_lines(number, result)
-    lines += [f"run({'block' if plan.memory else 'block.address'})", "blocks.append(block)"]
+    lines.append("run(block)" if plan.memory == "pool" else "run(block.address)")
+    lines.append("blocks.append(block)")
     tensors = "".join(f"t{i}, " for i in range(plan.count))
     results = f"({''.join(f'r{i}, ' for i in range(len(plan.results)))})"
     lines.append(
@@ -123,5 +128,5 @@ def _input_lines(given: InputSlot, packed: bool) -> list[str]:
 def _result_lines(number: int, result: ResultSlot) -> list[str]:
     made = f"empty_strided(*result{number})"
     if result.size >= LARGE:
-        made = f"take({result.size}, *result{number})"
+        made = f"take({result.size}, result{number})"
     return [f"r{number} = {made}", f"values[{result.slot}] = r{number}.data_ptr()"]

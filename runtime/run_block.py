@@ -19,6 +19,11 @@ def fill_prepared(slots: Sequence[int], block: SlotBlock, prepared: Prepared) ->
     block.tag = prepared.serial
 
 
+# Blocks keep memory of their own up to this many bytes: to take it from the pool of all regions
+# takes as long as a small kernel.
+OWN_BYTES = 1 << 15
+
+
 @dataclass(frozen=True)
 class Runner:
     """Call it with a block. slots: of workspace and scratch of all threads, None if the kernel
@@ -34,12 +39,26 @@ class Runner:
         if self.slots is None:
             self.kernel.run(block.address)
             return
-        size = self.workspace
-        if self.scratch:
-            size += self.scratch * (self.num_threads or torch.get_num_threads())
         arena = POOL.take()
-        base = arena.reserve(size)
-        block.values[self.slots[0]] = base
-        block.values[self.slots[1]] = base + self.workspace
+        self._place(block, arena.reserve(self._size()))
         self.kernel.run(block.address)
         POOL.give(arena)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether blocks can have all memory that the kernel needs."""
+        return self.slots is not None and self._size() <= OWN_BYTES
+
+    def equip(self, block: SlotBlock) -> None:
+        """Give the block memory of its own, enough for as many threads as PyTorch has now."""
+        block.threads = 0  # not yet
+        block.memory = torch.empty(self._size(), dtype=torch.uint8, device="cpu")
+        self._place(block, block.memory.data_ptr())
+        block.threads = torch.get_num_threads()
+
+    def _size(self) -> int:
+        return self.workspace + self.scratch * (self.num_threads or torch.get_num_threads())
+
+    def _place(self, block: SlotBlock, address: int) -> None:
+        block.values[self.slots[0]] = address
+        block.values[self.slots[1]] = address + self.workspace

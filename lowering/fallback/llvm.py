@@ -14,13 +14,14 @@ from torch import fx
 
 from mlir_npu.dialect.target import load_target, set_target, set_threads
 from mlir_npu.errors import HostLoweringError, RegionCompileError
-from mlir_npu.lowering.compile_region import COMPILING, StageDump, build_code
+from mlir_npu.lowering.compile_region import COMPILING, build_code
 from mlir_npu.lowering.fallback.llvm_ops import explain_refusal
 from mlir_npu.lowering.half_statistics import mistyped_statistics
 from mlir_npu.lowering.import_error import RegionImportError
 from mlir_npu.lowering.plan import Part
 from mlir_npu.lowering.region_code import RegionCode, cached_region
 from mlir_npu.lowering.region_key import region_key
+from mlir_npu.lowering.stage_dump import StageDump
 from mlir_npu.options import Options
 from mlir_npu.runtime.compile_pool import run_here
 from mlir_npu.runtime.kernel import KernelLinkError

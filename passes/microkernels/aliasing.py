@@ -33,6 +33,11 @@ def whole_buffer(view: ir.Value) -> ir.Value:
     return _peel(view, WHOLE_VIEWS)
 
 
+def root_of(view: ir.Value) -> ir.Value:
+    """The buffer of which `view` is a part, or all."""
+    return _peel(view, _VIEWS)
+
+
 def users_of(buffer: ir.Value) -> list[ir.Operation]:
     """Ops that use `buffer` or a view of all of it; those views themselves are not listed."""
     found: list[ir.Operation] = []

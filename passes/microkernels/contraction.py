@@ -15,6 +15,7 @@ Where the image is padded, taps that would meet padding only are left out (see `
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mlir_npu.passes.analysis.loop_nest import Dim, can_merge, unit_dim
@@ -31,6 +32,7 @@ from mlir_npu.passes.analysis.register_tile import (
     vector_pieces,
 )
 from mlir_npu.passes.microkernels.accumulation import Accumulation
+from mlir_npu.passes.microkernels.axis import Axis
 from mlir_npu.passes.microkernels.buffers import Operand
 from mlir_npu.passes.microkernels.byte_products import (
     REGISTERS,
@@ -70,8 +72,9 @@ class Contraction:
     """Operands (input, weights, then those of the accumulation) and the loops over them.
 
     `batch`: loops around everything, each with weights of its own. `window`: of a padded image.
-    `moved`: where a move took the weights from. `prefetched`: operands and offsets in them that
-    every step of the reduction asks for.
+    `moved`: where a move took the weights from. `lead`: elements from the input's start to the
+    first window, which begins before it where padding is left out. `prefetched`: operands and
+    offsets in them that every step of the reduction asks for.
     """
 
     operands: tuple[Operand, ...]
@@ -83,12 +86,14 @@ class Contraction:
     batch: tuple[Dim, ...] = ()
     window: Window | None = None
     moved: Operand | None = None
+    lead: Offset = Offset()
     prefetched: tuple[tuple[int, int], ...] = ()
 
 
 def emit_contraction(contraction: Contraction, unit: CpuVectors) -> None:
     """Emit the loops at the insertion point."""
-    start = start_of(contraction.operands)
+    image, *others = start_of(contraction.operands)
+    start = (image + contraction.lead, *others)
     for_each(contraction.batch, start, lambda cursor: _emit_product(contraction, cursor, unit))
 
 
@@ -179,9 +184,8 @@ def _streamed(
     at = len(operands) if window is None else len(operands) + ROW_POSITION
     if window is not None:
         taps = (window.row_taps, window.column_taps, window.channels)
-        window = Window(
-            window.vertical, window.horizontal, *with_linear_stride(taps, stream.step, at)
-        )
+        rows, columns, channels = with_linear_stride(taps, stream.step, at)
+        window = replace(window, row_taps=rows, column_taps=columns, channels=channels)
     place = operands.index(stream.source) if stream.source in operands else None
     begin = Offset(None, stream.source.start) if place is None else start[place]
     streamed = replace(
@@ -228,12 +232,19 @@ def _column_spans(
 ) -> list[tuple[Span, tuple[range, ...] | None]]:
     """Runs of equal tiles along a row, and the column taps of their pixels if not all count."""
     spans = [(span, None) for span in split(columns.extent, width)]
-    if window is None or -(-columns.extent // width) > BORDER_TILES:
+    if window is None:
         return spans
-    axis = window.horizontal
+    axis, few = window.horizontal, -(-columns.extent // width) <= BORDER_TILES
     if not (axis.is_static and (axis.begins_early or axis.ends_late)):
         return spans
-    return axis.spans(width) if columns.strides[COLUMN_POSITION] else spans
+    if window.has_padding and not (few and columns.strides[COLUMN_POSITION]):
+        return spans
+    return [(span, taps if _are_some(taps, axis) else None) for span, taps in axis.spans(width)]
+
+
+def _are_some(taps: Sequence[range], axis: Axis) -> bool:
+    """Whether some window lacks taps."""
+    return any(len(own) < axis.taps for own in taps)
 
 
 def _vectors(contraction: Contraction, blocks: int, unit: CpuVectors) -> tuple[Lane, ...]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.analysis.loop_nest import merge, unit_dim
+from mlir_npu.passes.analysis.planes import MOST_INPUTS
 from mlir_npu.passes.analysis.register_tile import CpuVectors
 from mlir_npu.passes.microkernels.accumulator_group import AccumulatorGroup
 from mlir_npu.passes.microkernels.aliasing import users_of, whole_buffer
@@ -19,7 +20,15 @@ from mlir_npu.passes.microkernels.binding import (
 )
 from mlir_npu.passes.microkernels.buffers import Operand, is_dense, operand_of
 from mlir_npu.passes.microkernels.contraction import Contraction, emit_contraction
-from mlir_npu.passes.microkernels.padding import padding_of, window_axes
+from mlir_npu.passes.microkernels.emit import Offset
+from mlir_npu.passes.microkernels.padding import (
+    CHANNELS,
+    COLUMNS,
+    padding_of,
+    padding_to_leave_out,
+    source_strides,
+    window_axes,
+)
 from mlir_npu.passes.microkernels.planes import emit_planes, has_planes
 from mlir_npu.passes.microkernels.register_reduction import Window
 
@@ -29,6 +38,8 @@ def emit_conv2d(group: AccumulatorGroup, unit: CpuVectors) -> None:
     axes = _padded_axes(group.compute)
     input_, weights, accumulator = group.compute.operands
     image, packed = strides_of(input_), strides_of(weights)
+    if group.padding is not None:
+        input_, image = group.padding.operands[0], source_strides(group.compute, group.padding)
     (sy, sx), (dy, dx) = integers(group.compute, "strides"), integers(group.compute, "dilations")
     n, y, x, c = image
     ko, r, s, wc, ki = packed
@@ -38,16 +49,36 @@ def emit_conv2d(group: AccumulatorGroup, unit: CpuVectors) -> None:
     ]
     extents = [*shape_of(accumulator), *shape_of(weights)[1:4]]
     bound = bind_group(group, inputs, range(5), extents)
-    if has_planes(bound, unit):
+    if group.padding is None and has_planes(bound, unit):
         emit_planes(bound, unit)
         return
     if axes is not None:
         # The last operands, as Window has it.
         positions = (Position((0, sy, 0, 0, 0, 0, 0, 0)), Position((0, 0, sx, 0, 0, 0, 0, 0)))
         bound = replace(bound, operands=(*bound.operands, *positions))
-    window = axes and Window(*axes, *bound.dims((5, 6, 7)))
+    has_padding, lead = group.padding is None, None
+    if not has_padding:
+        lead = axes[0].low.times(-y) + axes[1].low.times(-x)
+    window = axes and Window(*axes, *bound.dims((5, 6, 7)), has_padding)
     loops = {"pixels": (0, 1, 2), "block": 3, "lanes": 4, "reduction": (5, 6, 7)}
-    _emit(bound, **loops, window=window, moved=_moved_from(group.compute, weights), unit=unit)
+    moved = _moved_from(group.compute, weights)
+    _emit(bound, **loops, window=window, moved=moved, lead=lead, unit=unit)
+
+
+def without_padding(group: AccumulatorGroup, unit: CpuVectors) -> AccumulatorGroup:
+    """The group of a convolution with the move that pads its image, if that costs more than it
+    saves: where few channels are summed up.
+
+    Tiles of pixels are parts of a row then, so that each has the row taps of its own.
+    """
+    image, _, accumulator = group.compute.operands
+    result = group.last.operands[-1]
+    if shape_of(image)[CHANNELS] > MOST_INPUTS or shape_of(accumulator)[COLUMNS] < unit.registers:
+        return group
+    is_float = isinstance(ir.MemRefType(image.type).element_type, ir.FloatType)
+    if not is_float or strides_of(result)[COLUMNS] == 1:
+        return group
+    return replace(group, padding=padding_to_leave_out(group))
 
 
 def _padded_axes(compute: ir.Operation) -> tuple[Axis, Axis] | None:
@@ -97,6 +128,7 @@ def _emit(
     reduction: tuple[int, ...],
     window: Window | None = None,
     moved: Operand | None = None,
+    lead: Offset | None = None,
     unit: CpuVectors,
 ) -> None:
     contraction = Contraction(
@@ -109,5 +141,6 @@ def _emit(
         tuple(bound.dims(batch)),
         window,
         moved,
+        lead or Offset(),
     )
     emit_contraction(contraction, unit)

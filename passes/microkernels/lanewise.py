@@ -86,7 +86,7 @@ def emit_lanewise(nest: Lanewise, unit: VectorUnit) -> None:
         for span in split(columns.extent, pixels):
             bases = [tuple(p * s for s in columns.strides) for p in range(span.size)]
             for_span(
-                span, columns, cursor, lambda c, b=bases: _emit_lanes(nest, b, vectors, c, unit)
+                span, columns, cursor, lambda c, b=bases: emit_lanes(nest, b, vectors, c, unit)
             )
 
     for_each(outer, start_of(nest.operands), row)
@@ -102,9 +102,10 @@ def _tile_shape(nest: Lanewise, columns: Dim, unit: VectorUnit) -> tuple[int, in
     return vectors, -(-columns.extent // tiles)
 
 
-def _emit_lanes(
+def emit_lanes(
     nest: Lanewise, bases: Sequence[tuple[int, ...]], vectors: int, cursor: Cursor, unit: VectorUnit
 ) -> None:
+    """All lanes of the pixels at `bases`, `vectors` at a time."""
     dim, step = nest.lanes, vectors * unit.lanes
     if dim.symbol is not None:
         _emit_dynamic_lanes(nest, bases, step, cursor, unit)

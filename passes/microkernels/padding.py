@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.microkernels.accumulator_group import AccumulatorGroup, keeps
-from mlir_npu.passes.microkernels.aliasing import may_overlap, users_of, whole_buffer
+from mlir_npu.passes.microkernels.aliasing import WHOLE_VIEWS, may_overlap, users_of, whole_buffer
 from mlir_npu.passes.microkernels.axis import Axis
-from mlir_npu.passes.microkernels.binding import integers, shape_of
+from mlir_npu.passes.microkernels.binding import integers, shape_of, strides_of
 from mlir_npu.passes.microkernels.buffers import DYNAMIC_SIZE, extent_along
 from mlir_npu.passes.microkernels.emit import Offset, offset_of
 
@@ -29,8 +29,24 @@ def padding_of(compute: ir.Operation) -> ir.Operation | None:
         compute
     ):
         return None
-    same_shape = shape_of(image) == shape_of(tile) == shape_of(move.operands[1])
-    return move if same_shape and stands_before(move, compute) else None
+    same_shape = shape_of(tile) == shape_of(move.operands[1])
+    is_known = same_shape and order_in_tile(image) is not None
+    return move if is_known and stands_before(move, compute) else None
+
+
+def order_in_tile(image: ir.Value) -> list[int] | None:
+    """For every dimension of an image that of the tile that it is a view of."""
+    order, view = list(range(len(shape_of(image)))), image
+    while not isinstance(view.owner, ir.Block) and view.owner.name in WHOLE_VIEWS:
+        made_by = view.owner
+        if made_by.name == "memref.transpose":
+            map_ = ir.AffineMapAttr(made_by.attributes["permutation"]).value
+            inner = [ir.AffineDimExpr(result).position for result in map_.results]
+            order = [inner[dim] for dim in order]
+        elif shape_of(view) != shape_of(made_by.operands[0]):
+            return None
+        view = made_by.operands[0]
+    return order
 
 
 def padding_to_leave_out(group: AccumulatorGroup) -> ir.Operation | None:
@@ -49,9 +65,11 @@ def padding_to_leave_out(group: AccumulatorGroup) -> ir.Operation | None:
         return None
     source, target, *low = move.operands
     sizes, rooms = shape_of(source), shape_of(target)
-    if not all(_is_known(low[dim], sizes[dim]) for dim in (IMAGES, COLUMNS, CHANNELS)):
+    place = order_in_tile(compute.operands[0])
+    images, columns, channels = (place[dim] for dim in (IMAGES, COLUMNS, CHANNELS))
+    if not all(_is_known(low[dim], sizes[dim]) for dim in (images, columns, channels)):
         return None
-    if any(sizes[dim] != rooms[dim] for dim in (IMAGES, CHANNELS)):
+    if any(sizes[dim] != rooms[dim] for dim in (images, channels)):
         return None
     return move if _keeps_source(group, move) else None
 
@@ -75,13 +93,20 @@ def window_axes(
     """The axes of rows and columns; without `padding` all of the image is data."""
     strides, dilations = integers(compute, "strides"), integers(compute, "dilations")
     image, outputs = shape_of(compute.operands[0]), shape_of(compute.operands[-1])
+    place = order_in_tile(compute.operands[0]) if padding is not None else None
     axes = []
     for i, dim in enumerate((ROWS, COLUMNS)):
         low, extent = Offset(), Offset(None, image[dim])
         if padding is not None:
-            low, extent = landing(padding, dim)
+            low, extent = landing(padding, place[dim])
         axes.append(Axis(outputs[dim], taps[i], strides[i], dilations[i], low, extent))
     return axes[0], axes[1]
+
+
+def source_strides(compute: ir.Operation, padding: ir.Operation) -> list[int]:
+    """Strides of the image of `compute` where `padding`, which is left out, would take it from."""
+    strides = strides_of(padding.operands[0])
+    return [strides[dim] for dim in order_in_tile(compute.operands[0])]
 
 
 def landing(move: ir.Operation, dim: int) -> tuple[Offset, Offset]:

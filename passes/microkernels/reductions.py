@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.analysis.loop_nest import Dim, merge, order_by_stride, unit_dim
@@ -16,6 +16,7 @@ from mlir_npu.passes.microkernels.elementwise import loop_extents
 from mlir_npu.passes.microkernels.horizontal import Horizontal, emit_horizontal
 from mlir_npu.passes.microkernels.lanewise import Cells, Combine, Lanewise, emit_lanewise
 from mlir_npu.passes.microkernels.nest import Lane, Tile
+from mlir_npu.passes.microkernels.row_blocks import emit_row_blocks, takes_row_blocks
 
 
 def emit_reduce(group: AccumulatorGroup, unit: VectorUnit) -> None:
@@ -46,10 +47,12 @@ def emit_reduction(
     combine: Combine,
     cells: Cells,
     unit: VectorUnit,
+    streamed: Collection[int] = (),
 ) -> None:
     """Accumulate over the loops `reduced`, for every iteration of the loops `parallel`.
 
-    The inputs come first among `operands`; `combine` emits `block` on a vector of them.
+    The inputs come first among `operands`; `combine` emits `block` on a vector of them. streamed:
+    those that come from memory.
     """
     operands = tuple(operands)
     inputs = len(block.arguments) - 1
@@ -60,13 +63,18 @@ def emit_reduction(
         *outer, lanes = taps
         element = block.arguments[inputs].type
         nest = Horizontal(
-            operands, tuple(pixels), tuple(outer), lanes, combine, combiner, cells, element
-        )
+            operands, tuple(pixels), tuple(outer), lanes, combine, combiner, cells, element,
+            streamed=frozenset(streamed),
+        )  # fmt: skip
         emit_horizontal(nest, unit)
         return
     *pixels, lanes = pixels or [unit_dim(len(operands))]
     sums = combiner == "arith.addf"
-    emit_lanewise(Lanewise(operands, tuple(pixels), lanes, cells, tuple(taps), combine, sums), unit)
+    nest = Lanewise(operands, tuple(pixels), lanes, cells, tuple(taps), combine, sums)
+    if takes_row_blocks(nest, unit):
+        emit_row_blocks(nest, unit, streamed)
+    else:
+        emit_lanewise(nest, unit)
 
 
 def _bind(group: AccumulatorGroup) -> tuple[BoundGroup, list[int], list[int]]:

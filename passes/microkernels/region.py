@@ -9,6 +9,8 @@ from mlir_npu.passes.microkernels.emit import constant
 
 # A multiply feeding an add may become one FMA; nothing else about the arithmetic may change.
 _CONTRACTED = frozenset({"arith.addf", "arith.subf", "arith.mulf"})
+# Of zeros of either sign any may be the largest, as in eager: no instruction tells them apart.
+_SIGN_OF_ZERO_IGNORED = frozenset({"arith.maximumf", "arith.minimumf"})
 # Not where integers stand for numbers: each step of a requantisation rounds as it is written.
 _QUANTIZING = frozenset({"arith.sitofp", "arith.uitofp", "arith.fptosi", "arith.fptoui"})
 
@@ -94,6 +96,8 @@ def _clone(
     attributes = {name: op.attributes[name] for name in op.attributes}
     if op.name in contracted:
         attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<contract>")
+    if op.name in _SIGN_OF_ZERO_IGNORED:
+        attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<nsz>")
     clone = ir.Operation.create(
         op.name,
         results=[vector_type(r.type, width) for r in op.results],

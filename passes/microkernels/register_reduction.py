@@ -37,13 +37,17 @@ Bounds = tuple[Offset | int, Offset | int]
 
 @dataclass(frozen=True)
 class Window:
-    """Window of a padded image: its axes, and its loops over row taps, column taps, channels."""
+    """Window of a padded image: its axes, and its loops over row taps, column taps, channels.
+
+    has_padding: whether the padding is there and may be read.
+    """
 
     vertical: Axis
     horizontal: Axis
     row_taps: Dim
     column_taps: Dim
     channels: Dim
+    has_padding: bool = True
 
 
 @dataclass(frozen=True)

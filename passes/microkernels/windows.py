@@ -14,7 +14,11 @@ from mlir_npu.passes.microkernels.binding import bind_group, integers, shape_of,
 from mlir_npu.passes.microkernels.buffers import Operand, operand_of
 from mlir_npu.passes.microkernels.lanewise import Combine, Lanewise, emit_lanewise
 from mlir_npu.passes.microkernels.nest import Lane, Tile, start_of
-from mlir_npu.passes.microkernels.padding import padding_to_leave_out, window_axes
+from mlir_npu.passes.microkernels.padding import (
+    padding_to_leave_out,
+    source_strides,
+    window_axes,
+)
 from mlir_npu.passes.microkernels.stencil import Stencil, emit_stencil, is_small
 
 WINDOWS = frozenset({"npu.depthwise_conv2d", "npu.pool2d"})
@@ -70,7 +74,7 @@ def _emit(
     start = start_of(bound.operands)
     if group.padding is not None:
         # The first window begins in padding that is not there.
-        _, y, x, *_ = strides_of(group.padding.operands[0])
+        _, y, x, _ = source_strides(group.compute, group.padding)
         first = start[0] + vertical.low.times(-y) + horizontal.low.times(-x)
         start = (first, *start[1:])
     stencil = Stencil(
@@ -83,6 +87,8 @@ def _image(group: AccumulatorGroup) -> Operand:
     """The image as it lies on chip, or where a padding move would take it from."""
     source = (group.padding or group.compute).operands[0]
     n, y, x, c = strides_of(source)
+    if group.padding is not None:
+        n, y, x, c = source_strides(group.compute, group.padding)
     (sy, sx), (dy, dx) = integers(group.compute, "strides"), integers(group.compute, "dilations")
     return operand_of(source, [n, sy * y, sx * x, c, dy * y, dx * x])
 

@@ -123,6 +123,11 @@ def affine_map(loops: int, access: Sequence[int | None]) -> ir.AffineMap:
     return ir.AffineMap.get(loops, 0, [constant(0) if d is None else dim(d) for d in access])
 
 
+def reach_all(accesses: Sequence[Access], loops: int) -> bool:
+    """Whether operands with these accesses tell how far every loop goes, as a generic must."""
+    return {loop for access in accesses for loop in access}.issuperset(range(loops))
+
+
 def build_generic(
     inputs: Sequence[ir.Value],
     accesses: Sequence[Access],

@@ -89,7 +89,7 @@ def group_of(root: ir.Operation, epilogue: ir.Operation | None, edges: Edges) ->
     kind = kind_of(root)
     if kind is None:
         fail(root, f"'{root.name}' has no kernel form; run this operation on the host (host_ops)")
-    ops = [root] if epilogue is None else [root, epilogue]
+    ops = [*cut_parts(root), root] if epilogue is None else [root, epilogue]
     pads = [pad for pad in (_pad_of(root),) if pad is not None and kind in _WINDOWED]
     loads = [op for op in _producers([*pads, *ops]) if op in edges.loads]
     if (store := edges.store_of(ops[-1])) is not None:
@@ -98,6 +98,14 @@ def group_of(root: ir.Operation, epilogue: ir.Operation | None, edges: Edges) ->
     inits = [op for each in ops for op in _destinations(each)]
     chain = list(dict.fromkeys([*moved, *pads, *inits, *ops]))
     return Group(kind, (*scalar_producers(chain), *chain))
+
+
+def cut_parts(root: ir.Operation) -> list[ir.Operation]:
+    """Slices that only the concatenation `root` uses: their copies are those of its parts."""
+    if root.name != "tensor.concat":
+        return []
+    found = (defined_by(value, "tensor.extract_slice") for value in root.operands)
+    return [op for op in dict.fromkeys(found) if op is not None and users(op.results[0]) == [root]]
 
 
 def _producers(ops: list[ir.Operation]) -> list[ir.Operation]:

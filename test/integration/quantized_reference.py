@@ -74,7 +74,10 @@ class _Reference(fx.Interpreter):
             count = math.prod(args[0].shape[d] for d in args[1])
             return self._average(found[0], lambda x: x.sum(*args[1:]), count)
         if node.target == aten._adaptive_avg_pool2d.default and found[0]:
-            window = [n // m for n, m in zip(args[0].shape[-2:], args[1], strict=True)]
+            sizes = list(zip(args[0].shape[-2:], args[1], strict=True))
+            if any(n % m for n, m in sizes):
+                return None
+            window = [n // m for n, m in sizes]
             count = math.prod(window)
             return self._average(
                 found[0], lambda x: aten.avg_pool2d(x, window, divisor_override=1), count

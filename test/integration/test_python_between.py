@@ -124,6 +124,42 @@ def test_what_is_left_out_is_listed_with_its_line(model, line):
     assert line in [one.line for one in program.python_between]
 
 
+def compares_all(x):
+    y = CONV(x)
+    return y * 2 if torch.equal(y, y) else y
+
+
+@torch.compiler.disable
+def reads_all(y):
+    return y * len(y.tolist())
+
+
+@torch.compiler.disable
+def adds_a_hook(y):
+    y.register_hook(lambda gradient: gradient * 2)
+    return y * 2
+
+
+@torch.compiler.disable
+def computes_gradients(y):
+    y.sum().backward(retain_graph=True)
+    return y * 2
+
+
+@pytest.mark.parametrize(
+    "model, reason",
+    [
+        (compares_all, "torch.equal takes values to Python"),
+        (lambda x: reads_all(CONV(x)), "torch.Tensor.tolist takes values to Python"),
+        (lambda x: adds_a_hook(CONV(x)), "torch.Tensor.register_hook adds a hook to a gradient"),
+        (lambda x: computes_gradients(CONV(x)), "torch.Tensor.backward computes gradients"),
+    ],
+)
+def test_what_a_call_does_that_is_left_out(model, reason):
+    program = mlir_npu.capture(model, image(), train=True)
+    assert reason in [one.reason for one in program.python_between]
+
+
 @torch.compiler.disable
 def multiplies_halves(y):
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -234,6 +270,58 @@ def test_what_depends_on_tensors_is_compared(model):
         assert "test_python_between.py" in str(error)
     else:
         torch.testing.assert_close(found, model(x * 16), rtol=1e-4, atol=1e-5)
+
+
+def asserts_of_a_tensor(x):
+    y = CONV(x)
+    assert y.max() < 1e3, "too large"
+    return y * 2
+
+
+def asserts_of_a_number(x):
+    y = CONV(x)
+    n = y.max().item()
+    assert n < 1e3
+    return y * n
+
+
+def checks_a_range(x):
+    y = CONV(x)
+    n = y.max().to(torch.int64).item()
+    torch._check(n >= -1000)
+    torch._check(n < 1000)
+    return y * n
+
+
+def checks_all_elements(x):
+    y = CONV(x)
+    torch._check_tensor_all(y < 1e3)
+    return y * 2
+
+
+def asserts_of_an_integer(x):
+    y = CONV(x)
+    torch._assert_async((y.max() < 1e3).int() * 3)
+    return y * 2
+
+
+@pytest.mark.parametrize(
+    "model, line",
+    [
+        (asserts_of_a_tensor, 'assert y.max() < 1e3, "too large"'),
+        (asserts_of_a_number, "assert n < 1e3"),
+        (checks_a_range, "n = y.max().to(torch.int64).item()"),  # Dynamo knows ranges of numbers
+        (checks_all_elements, "torch._check_tensor_all(y < 1e3)"),
+        (asserts_of_an_integer, "torch._assert_async((y.max() < 1e3).int() * 3)"),
+    ],
+)
+def test_assertions_are_checked_in_every_call(model, line):
+    x = image()
+    program = mlir_npu.capture(model, x, train=True)
+    torch.testing.assert_close(program(x), model(x), rtol=1e-4, atol=1e-5)
+    with pytest.raises(MismatchError) as caught:
+        program(x * 1e6)
+    assert f"({line}): the value is False" in str(caught.value)
 
 
 def test_arrays_of_numpy_are_refused():

@@ -95,6 +95,17 @@ def test_every_bit_is_that_of_the_integer_semantics(name, target):
     assert explanation.integer_macs == explanation.macs
 
 
+@pytest.mark.parametrize("windows", [(3, 5), (14, 4), (16, 1), 9])
+def test_averages_of_windows_that_differ_are_means_of_floats(windows):
+    layer = Layer(lambda x, _: functional.adaptive_avg_pool2d(x, windows))
+    x = torch.randn(WIDE, generator=torch.Generator().manual_seed(1)) * 2
+    compiled = mlir_npu.explain(layer, x, options={"min_region_macs": 0, "strict": True}).result
+    with torch.no_grad():
+        eager = layer(x)
+    assert compiled.shape == eager.shape and compiled.unique().numel() >= 5
+    assert (compiled.int() - eager.int()).abs().max() <= 1
+
+
 @pytest.mark.parametrize("memory", [torch.contiguous_format, torch.channels_last])
 @pytest.mark.parametrize("dtype", [torch.int8, torch.uint8])
 @pytest.mark.parametrize("window", [1, 3])

@@ -56,6 +56,58 @@ func.func @odd(%x: tensor<1x55x55x64xf32>, %w: tensor<3x3x64x64xf32> {npu.role =
   return %r : tensor<1x55x55x64xf32>
 }
 
+// What follows an output of 55 x 55 works on all of the windows, and the excess is cut off last.
+// CHECK-LABEL: func.func @odd_with_epilogue
+// CHECK: %[[ALL:.*]] = tensor.collapse_shape {{.*}} into tensor<1x56x56x64xf32>
+// CHECK: %[[SUM:.*]] = linalg.generic {{.*}} ins(%[[ALL]], %arg2 : tensor<1x56x56x64xf32>, tensor<64xf32>) outs({{.*}} : tensor<1x56x56x64xf32>)
+// CHECK: tensor.extract_slice %[[SUM]][0, 0, 0, 0] [1, 55, 55, 64] [1, 1, 1, 1]
+func.func @odd_with_epilogue(%x: tensor<1x57x57x64xf32>, %w: tensor<3x3x64x64xf32> {npu.role = "parameter"}, %b: tensor<64xf32>) -> tensor<1x55x55x64xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x55x55x64xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x55x55x64xf32>) -> tensor<1x55x55x64xf32>
+  %r = linalg.conv_2d_nhwc_hwcf {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%x, %w : tensor<1x57x57x64xf32>, tensor<3x3x64x64xf32>) outs(%f : tensor<1x55x55x64xf32>) -> tensor<1x55x55x64xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(n, y, x, c) -> (n, y, x, c)>, affine_map<(n, y, x, c) -> (c)>, affine_map<(n, y, x, c) -> (n, y, x, c)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%r, %b : tensor<1x55x55x64xf32>, tensor<64xf32>) outs(%e : tensor<1x55x55x64xf32>) {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %sum = arith.addf %a, %c : f32
+    linalg.yield %sum : f32
+  } -> tensor<1x55x55x64xf32>
+  return %s : tensor<1x55x55x64xf32>
+}
+
+// Something of 55 x 55 that is added keeps the cut where it was, and so does a second user.
+// CHECK-LABEL: func.func @odd_with_sum
+// CHECK: %[[CUT:.*]] = tensor.extract_slice {{.*}}[0, 0, 0, 0] [1, 55, 55, 64] [1, 1, 1, 1]
+// CHECK: linalg.generic {{.*}} ins(%[[CUT]], %arg2 : tensor<1x55x55x64xf32>, tensor<1x55x55x64xf32>)
+func.func @odd_with_sum(%x: tensor<1x57x57x64xf32>, %w: tensor<3x3x64x64xf32> {npu.role = "parameter"}, %b: tensor<1x55x55x64xf32>) -> tensor<1x55x55x64xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x55x55x64xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x55x55x64xf32>) -> tensor<1x55x55x64xf32>
+  %r = linalg.conv_2d_nhwc_hwcf {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%x, %w : tensor<1x57x57x64xf32>, tensor<3x3x64x64xf32>) outs(%f : tensor<1x55x55x64xf32>) -> tensor<1x55x55x64xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(n, y, x, c) -> (n, y, x, c)>, affine_map<(n, y, x, c) -> (n, y, x, c)>, affine_map<(n, y, x, c) -> (n, y, x, c)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%r, %b : tensor<1x55x55x64xf32>, tensor<1x55x55x64xf32>) outs(%e : tensor<1x55x55x64xf32>) {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %sum = arith.addf %a, %c : f32
+    linalg.yield %sum : f32
+  } -> tensor<1x55x55x64xf32>
+  return %s : tensor<1x55x55x64xf32>
+}
+
+// CHECK-LABEL: func.func @odd_used_twice
+// CHECK: %[[CUT:.*]] = tensor.extract_slice {{.*}}[0, 0, 0, 0] [1, 55, 55, 64] [1, 1, 1, 1]
+// CHECK: %[[SUM:.*]] = linalg.generic {{.*}} ins(%[[CUT]], %arg2 : tensor<1x55x55x64xf32>, tensor<64xf32>)
+// CHECK: return %[[CUT]], %[[SUM]]
+func.func @odd_used_twice(%x: tensor<1x57x57x64xf32>, %w: tensor<3x3x64x64xf32> {npu.role = "parameter"}, %b: tensor<64xf32>) -> (tensor<1x55x55x64xf32>, tensor<1x55x55x64xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x55x55x64xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x55x55x64xf32>) -> tensor<1x55x55x64xf32>
+  %r = linalg.conv_2d_nhwc_hwcf {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%x, %w : tensor<1x57x57x64xf32>, tensor<3x3x64x64xf32>) outs(%f : tensor<1x55x55x64xf32>) -> tensor<1x55x55x64xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(n, y, x, c) -> (n, y, x, c)>, affine_map<(n, y, x, c) -> (c)>, affine_map<(n, y, x, c) -> (n, y, x, c)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%r, %b : tensor<1x55x55x64xf32>, tensor<64xf32>) outs(%e : tensor<1x55x55x64xf32>) {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %sum = arith.addf %a, %c : f32
+    linalg.yield %sum : f32
+  } -> tensor<1x55x55x64xf32>
+  return %r, %s : tensor<1x55x55x64xf32>, tensor<1x55x55x64xf32>
+}
+
 // Strides, and weights that each call may change, stay plain.
 // CHECK-LABEL: func.func @strided
 // CHECK: linalg.conv_2d_nhwc_hwcf

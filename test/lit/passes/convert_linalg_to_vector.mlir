@@ -80,6 +80,88 @@ func.func @columns(%x: memref<256x16xf32>, %y: memref<16xf32>) {
   return
 }
 
+// Rows longer than what registers hold: eight at a time, and sums wait in memory. What is left over
+// of rows comes last. This matrix fits a cache.
+// CHECK-LABEL: func.func @long_rows
+// CHECK: scf.for
+// CHECK: vector.store {{.*}}, vector<8xf32>
+// CHECK: scf.for {{.*}} to %c16 step %c8
+// CHECK: scf.for {{.*}} to %c96 step %c32
+// CHECK-COUNT-8: arith.addf {{.*}} fastmath<contract> : vector<8xf32>
+// CHECK-NOT: memref.prefetch
+// CHECK: scf.for {{.*}} to %c96 step %c32
+// CHECK-COUNT-4: vector.store {{.*}}, vector<8xf32>
+// CHECK-NOT: linalg
+// CHECK: return
+func.func @long_rows(%x: memref<17x96xf32>, %y: memref<96xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%y : memref<96xf32>)
+  linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d1)>],
+      iterator_types = ["reduction", "parallel"]} ins(%x : memref<17x96xf32>) outs(%y : memref<96xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %0 = arith.addf %a, %b : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
+// One that no cache holds is asked for a block early, line by line.
+// CHECK-LABEL: func.func @long_rows_of_memory
+// CHECK: scf.for {{.*}} step %c8
+// CHECK: memref.prefetch
+// CHECK: arith.maximumf {{.*}} fastmath<nsz> : vector<8xf32>
+// CHECK: return
+func.func @long_rows_of_memory(%x: memref<8192x1024xf32>, %y: memref<1024xf32>) {
+  %least = arith.constant 0xFF800000 : f32
+  linalg.fill ins(%least : f32) outs(%y : memref<1024xf32>)
+  linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d1)>],
+      iterator_types = ["reduction", "parallel"]} ins(%x : memref<8192x1024xf32>) outs(%y : memref<1024xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %0 = arith.maximumf %a, %b : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
+// So are rows of sums; what two computations read, the second finds in a cache.
+// CHECK-LABEL: func.func @sums_of_memory
+// CHECK: memref.prefetch
+// CHECK: return
+func.func @sums_of_memory(%x: memref<8192x1024xf32>, %y: memref<8192xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%y : memref<8192xf32>)
+  linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>],
+      iterator_types = ["parallel", "reduction"]} ins(%x : memref<8192x1024xf32>) outs(%y : memref<8192xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %0 = arith.addf %a, %b : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
+// CHECK-LABEL: func.func @read_twice
+// CHECK-NOT: memref.prefetch
+// CHECK: return
+func.func @read_twice(%x: memref<8192x1024xf32>, %y: memref<8192xf32>, %z: memref<8192xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%y : memref<8192xf32>)
+  linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>],
+      iterator_types = ["parallel", "reduction"]} ins(%x : memref<8192x1024xf32>) outs(%y : memref<8192xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %0 = arith.addf %a, %b : f32
+    linalg.yield %0 : f32
+  }
+  linalg.fill ins(%zero : f32) outs(%z : memref<8192xf32>)
+  linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>],
+      iterator_types = ["parallel", "reduction"]} ins(%x : memref<8192x1024xf32>) outs(%z : memref<8192xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %1 = arith.mulf %a, %a : f32
+    %0 = arith.addf %1, %b : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
 // What knows where it is stays.
 // CHECK-LABEL: func.func @position
 // CHECK: linalg.generic

@@ -96,6 +96,23 @@ func.func @moves(%x: tensor<3x4x8xf32>, %y: tensor<3x2x8xf32>) -> (tensor<3x6x8x
 
 // -----
 
+// What is cut for a concatenation alone is cut by the copy of its part; what others use is not.
+// CHECK-LABEL: func.func @parts_cut
+// CHECK: %[[OWN:.*]] = call @copy_0(%arg1)
+// CHECK: call @copy_1(%arg0, %[[OWN]])
+// CHECK: func.func private @copy_1(%[[A:.*]]: tensor<3x4x8xf32>, %[[B:.*]]: tensor<3x2x8xf32>)
+// CHECK: %[[CUT:.*]] = tensor.extract_slice %[[A]][0, 0, 0] [3, 3, 8]
+// CHECK: tensor.insert_slice %[[CUT]] into
+// CHECK: tensor.insert_slice %[[B]] into
+func.func @parts_cut(%x: tensor<3x4x8xf32>, %y: tensor<3x4x8xf32>) -> (tensor<3x5x8xf32>, tensor<3x2x8xf32>) {
+  %a = tensor.extract_slice %x[0, 0, 0] [3, 3, 8] [1, 1, 1] : tensor<3x4x8xf32> to tensor<3x3x8xf32>
+  %b = tensor.extract_slice %y[0, 1, 0] [3, 2, 8] [1, 1, 1] : tensor<3x4x8xf32> to tensor<3x2x8xf32>
+  %c = tensor.concat dim(1) %a, %b : (tensor<3x3x8xf32>, tensor<3x2x8xf32>) -> tensor<3x5x8xf32>
+  return %c, %b : tensor<3x5x8xf32>, tensor<3x2x8xf32>
+}
+
+// -----
+
 // A named operation that no kernel knows becomes a reduction; it does not write over its argument.
 // CHECK-LABEL: func.func @unknown_name
 // CHECK: call @reduce_0(%arg0, %arg1, %arg2)

@@ -306,3 +306,28 @@ func.func @seventeen_inputs(%x0: tensor<4xf32>, %x1: tensor<4xf32>, %x2: tensor<
   } -> tensor<4xf32>
   return %r : tensor<4xf32>
 }
+
+// -----
+
+#one = affine_map<(i) -> (i)>
+#id = affine_map<(i, j) -> (i, j)>
+#column = affine_map<(i, j) -> (i)>
+
+// A broadcast stays apart from the reduction of what it repeats: of the row alone, nobody could tell
+// how often it is added up.
+// CHECK-LABEL: func.func @sum_of_a_broadcast
+// CHECK: %[[B:.*]] = linalg.generic {{.*}}"parallel"]} ins(%arg0 : tensor<4xf32>)
+// CHECK: linalg.generic {{.*}}"reduction"]} ins(%[[B]] : tensor<4x6xf32>) outs(%arg1 : tensor<4xf32>)
+func.func @sum_of_a_broadcast(%x: tensor<4xf32>, %z: tensor<4xf32>) -> tensor<4xf32> {
+  %e = tensor.empty() : tensor<4x6xf32>
+  %b = linalg.generic {indexing_maps = [#column, #id], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<4xf32>) outs(%e : tensor<4x6xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
+  } -> tensor<4x6xf32>
+  %r = linalg.generic {indexing_maps = [#id, #column], iterator_types = ["parallel", "reduction"]} ins(%b : tensor<4x6xf32>) outs(%z : tensor<4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.addf %o, %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<4xf32>
+  return %r : tensor<4xf32>
+}

@@ -55,9 +55,13 @@ func.func @first_layer(%x: memref<1x3x4x32xf32>, %w: memref<2x3x3x3x8xf32, #npu.
 
 #all = affine_map<(n, y, x, k, i) -> (n, y, x, k, i)>
 
-// A second operand that has columns would be read across its planes.
+// A second operand that has columns would be read across its planes: only the image stays in planes.
 // CHECK-LABEL: func.func @second_operand
+// CHECK: %[[IMAGE:.*]] = memref.transpose %{{.*}} (d0, d1, d2, d3) -> (d0, d2, d3, d1)
 // CHECK-NOT: memref.transpose
+// CHECK: "npu.dma_start"(%arg0, %{{.*}}) {permutation = array<i64: 0, 1, 2, 3>}
+// CHECK: "npu.conv2d"(%[[IMAGE]],
+// CHECK: "npu.dma_start"(%{{.*}}, %arg3) {permutation = array<i64: 0, 3, 4, 1, 2>}
 // CHECK: return
 func.func @second_operand(%x: memref<1x3x6x34xf32>, %w: memref<2x3x3x3x8xf32, #npu.space<"sram">>,
                           %b: memref<1x4x32x2x8xf32, #npu.space<"sram">>, %o: memref<1x2x8x4x32xf32>) {
@@ -86,10 +90,15 @@ func.func @second_operand(%x: memref<1x3x6x34xf32>, %w: memref<2x3x3x3x8xf32, #n
 
 #all = affine_map<(n, y, x, k, i) -> (n, y, x, k, i)>
 
-// Channels last at one end: vectors run over channels.
+// Channels last at one end: vectors run over channels, and the image is read where it lies.
 // CHECK-LABEL: func.func @channels_last
+// CHECK: %[[IMAGE:.*]] = memref.transpose %{{.*}} (d0, d1, d2, d3) -> (d0, d2, d3, d1)
 // CHECK-NOT: memref.transpose
+// CHECK: "npu.conv2d"(%[[IMAGE]],
 // CHECK: return
+// ELIDED-LABEL: func.func @channels_last
+// ELIDED-NOT: npu.dma_start
+// ELIDED: return
 func.func @channels_last(%x: memref<1x3x6x34xf32>, %w: memref<2x3x3x3x8xf32, #npu.space<"sram">>,
                          %o: memref<1x4x32x2x8xf32>) {
   %image = memref.alloc() : memref<1x6x34x3xf32, #npu.space<"sram">>
@@ -101,6 +110,36 @@ func.func @channels_last(%x: memref<1x3x6x34xf32>, %w: memref<2x3x3x3x8xf32, #np
   "npu.fill"(%acc) {value = 0.0 : f32} : (memref<1x4x32x2x8xf32, #npu.space<"acc">>) -> ()
   "npu.conv2d"(%image, %w, %acc) {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>}
     : (memref<1x6x34x3xf32, #npu.space<"sram">>, memref<2x3x3x3x8xf32, #npu.space<"sram">>, memref<1x4x32x2x8xf32, #npu.space<"acc">>) -> ()
+  "npu.drain"(%acc, %result) ({
+  ^bb0(%a: f32, %old: f32):
+    "npu.yield"(%a) : (f32) -> ()
+  }) {indexing_maps = [#all, #all], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>}
+    : (memref<1x4x32x2x8xf32, #npu.space<"acc">>, memref<1x4x32x2x8xf32, #npu.space<"sram">>) -> ()
+  %u = "npu.dma_start"(%result, %o) {permutation = array<i64: 0, 1, 2, 3, 4>}
+    : (memref<1x4x32x2x8xf32, #npu.space<"sram">>, memref<1x4x32x2x8xf32>) -> !npu.token
+  "npu.dma_wait"(%u) : (!npu.token) -> ()
+  return
+}
+
+// -----
+
+#all = affine_map<(n, y, x, k, i) -> (n, y, x, k, i)>
+
+// So many planes would be read at the same time that they push each other out of the cache.
+// CHECK-LABEL: func.func @many_channels
+// CHECK-NOT: memref.transpose
+// CHECK: return
+func.func @many_channels(%x: memref<1x9x6x34xf32>, %w: memref<2x3x3x9x8xf32, #npu.space<"sram">>,
+                         %o: memref<1x4x32x2x8xf32>) {
+  %image = memref.alloc() : memref<1x6x34x9xf32, #npu.space<"sram">>
+  %acc = memref.alloc() : memref<1x4x32x2x8xf32, #npu.space<"acc">>
+  %result = memref.alloc() : memref<1x4x32x2x8xf32, #npu.space<"sram">>
+  %t = "npu.dma_start"(%x, %image) {permutation = array<i64: 0, 2, 3, 1>}
+    : (memref<1x9x6x34xf32>, memref<1x6x34x9xf32, #npu.space<"sram">>) -> !npu.token
+  "npu.dma_wait"(%t) : (!npu.token) -> ()
+  "npu.fill"(%acc) {value = 0.0 : f32} : (memref<1x4x32x2x8xf32, #npu.space<"acc">>) -> ()
+  "npu.conv2d"(%image, %w, %acc) {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>}
+    : (memref<1x6x34x9xf32, #npu.space<"sram">>, memref<2x3x3x9x8xf32, #npu.space<"sram">>, memref<1x4x32x2x8xf32, #npu.space<"acc">>) -> ()
   "npu.drain"(%acc, %result) ({
   ^bb0(%a: f32, %old: f32):
     "npu.yield"(%a) : (f32) -> ()

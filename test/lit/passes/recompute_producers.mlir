@@ -149,3 +149,24 @@ func.func @kept(%x: tensor<8x768xf32>, %y: tensor<8x768xf32>, %h: tensor<8x768xb
   } -> tensor<8xf32>
   return %r0, %r1, %r2, %f, %r3 : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8x768xf32>, tensor<8xf32>
 }
+
+// What repeats a row stays apart from a sum of it, which could not tell how often it is added up.
+// CHECK-LABEL: func.func @sum_of_a_broadcast
+// CHECK: %[[B:.*]] = linalg.generic {{.*}}"parallel"]} ins(%{{.*}} : tensor<8xf32>)
+// CHECK: linalg.generic {{.*}}"reduction"]} ins(%[[B]] : tensor<8x6xf32>)
+func.func @sum_of_a_broadcast(%x: tensor<8xf32>, %z: tensor<8xf32>) -> tensor<8xf32> {
+  %e = tensor.empty() : tensor<8x6xf32>
+  %b = linalg.generic {indexing_maps = [#row, #whole], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<8xf32>) outs(%e : tensor<8x6xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.negf %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<8x6xf32>
+  %r = linalg.generic {indexing_maps = [#whole, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%b : tensor<8x6xf32>) outs(%z : tensor<8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.addf %a, %o : f32
+    linalg.yield %0 : f32
+  } -> tensor<8xf32>
+  return %r : tensor<8xf32>
+}

@@ -56,6 +56,38 @@ func.func @long_columns(%x: tensor<8192x128xf32>, %start: tensor<128xf32>) -> te
   return %0 : tensor<128xf32>
 }
 
+// One alone has shorter parts than one that shares what it reads, and with it a loop.
+// CHECK-LABEL: func.func @alone
+// CHECK: tensor.expand_shape {{.*}} : tensor<2048x128xf32> into tensor<2x1024x128xf32>
+func.func @alone(%x: tensor<2048x128xf32>, %start: tensor<128xf32>) -> tensor<128xf32> {
+  %0 = linalg.generic {indexing_maps = [#row, #second], iterator_types = ["reduction", "parallel"]}
+      ins(%x : tensor<2048x128xf32>) outs(%start : tensor<128xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %1 = arith.addf %a, %b : f32
+    linalg.yield %1 : f32
+  } -> tensor<128xf32>
+  return %0 : tensor<128xf32>
+}
+
+// CHECK-LABEL: func.func @shared
+// CHECK-NOT: tensor.expand_shape
+// CHECK: return
+func.func @shared(%x: tensor<2048x128xf32>, %start: tensor<128xf32>) -> (tensor<128xf32>, tensor<128xf32>) {
+  %0 = linalg.generic {indexing_maps = [#row, #second], iterator_types = ["reduction", "parallel"]}
+      ins(%x : tensor<2048x128xf32>) outs(%start : tensor<128xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %1 = arith.addf %a, %b : f32
+    linalg.yield %1 : f32
+  } -> tensor<128xf32>
+  %2 = linalg.generic {indexing_maps = [#row, #second], iterator_types = ["reduction", "parallel"]}
+      ins(%x : tensor<2048x128xf32>) outs(%start : tensor<128xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %1 = arith.maximumf %a, %b : f32
+    linalg.yield %1 : f32
+  } -> tensor<128xf32>
+  return %0, %2 : tensor<128xf32>, tensor<128xf32>
+}
+
 // Rows enough for all threads, and short: as they are.
 // CHECK-LABEL: func.func @rows
 // CHECK-NOT: expand_shape

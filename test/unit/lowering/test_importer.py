@@ -7,7 +7,7 @@ from mlir_npu.dialect.bindings import ir
 from mlir_npu.lowering.decompositions import NPU_DECOMPOSITIONS
 from mlir_npu.lowering.import_error import RegionImportError
 from mlir_npu.lowering.importer import import_graph
-from mlir_npu.runtime.region import Output
+from mlir_npu.runtime.interface import Output
 
 CHANNELS_LAST = torch.channels_last
 

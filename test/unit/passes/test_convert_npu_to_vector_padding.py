@@ -50,6 +50,14 @@ class Case:
         return n, rows, w, c
 
 
+# Of few channels, in rows of many windows: convolutions read the source of the padding move.
+FEW_CHANNELS = [
+    Case((2, 13, 70, 3), (1, 1, 1, 1), (3, 3), (2, 2)),
+    Case((1, 12, 45, 3), (1, 1, 1, 1), (3, 3), band=4),
+    Case((1, 16, 66, 1), (2, 2, 2, 2), (3, 3), (1, 1), (2, 2), band=4),
+    Case((1, 4, 40, 4), (4, 4, 5, 5), (3, 3), band=5),
+    Case((1, 19, 80, 8), (3, 3, 2, 3), (7, 7), (2, 2), band=2),
+]
 CASES = [
     Case((1, 7, 7, 20), (1, 1, 1, 1), (3, 3)),
     Case((1, 14, 14, 16), (1, 1, 1, 1), (3, 3)),
@@ -62,6 +70,7 @@ CASES = [
     Case((1, 12, 11, 33), (0, 1, 0, 1), (3, 3), (2, 2)),
     Case((1, 5, 40, 2), (0, 0, 3, 3), (1, 7)),
     Case((1, 9, 9, 4), (6, 6, 6, 6), (13, 13)),
+    *FEW_CHANNELS,
     Case((1, 4, 4, 6), (2, 3, 0, 0), (1, 1)),
     Case((1, 12, 13, 16), (1, 1, 1, 1), (3, 3), band=4),
     Case((1, 12, 13, 16), (1, 1, 1, 1), (3, 3), (2, 2), band=2),
@@ -211,6 +220,59 @@ def test_small_windows_read_the_source_of_the_padding_move(kind, band, unit):
 def test_large_windows_and_matrix_products_read_the_padded_tile(kind, unit):
     case = Case((1, 9, 9, 4), (6, 6, 6, 6), (13, 13))
     assert not np.isnan(run(case, kind, unit)[1]).any()
+
+
+@UNITS
+@pytest.mark.parametrize("case", FEW_CHANNELS, ids=lambda c: f"{c.image}-{c.taps}-{c.band}")
+def test_convolutions_over_few_channels_read_the_source_of_the_padding_move(case, unit):
+    assert np.isnan(run(case, "conv2d", unit)[1]).all()
+
+
+def in_planes(case):
+    """The same as `text_of` with an image, and its tile, that have channels first."""
+    text = text_of(case, "conv2d")
+    (n, h, w, c), (_, height, width, _) = case.image, case.tile
+    planes, tile = (n, c, h, w), memref_type((n, c, height, width), "sram")
+    plane = height * width
+    seen = (
+        f"memref<{n}x{height}x{width}x{c}xf32, "
+        f'strided<[{c * plane}, {width}, 1, {plane}]>, #npu.space<"sram">>'
+    )
+    rows = f"memref<{n}x?x{w}x{c}xf32, strided<[{h * w * c}, {w * c}, {c}, 1], offset: ?>>"
+    layout = f"strided<[{h * w * c}, {h * w}, {w}, 1], offset: ?>"
+    for old, new in (
+        (
+            f"%tile : {memref_type(case.tile)} to {memref_type(case.tile, 'sram')}",
+            f"%tile : {memref_type((n, c, height, width))} to {tile}\n  %view = memref.transpose "
+            f"%image_t (n, c, y, x) -> (n, y, x, c) : {tile} to {seen}",
+        ),
+        (f"%tile: {memref_type(case.tile)}", f"%tile: {memref_type((n, c, height, width))}"),
+        ("%image_t, %c0, %top, %left, %c0)", "%image_t, %c0, %c0, %top, %left)"),
+        (f"{memref_type(case.tile, 'sram')}, index", f"{tile}, index"),
+        ('"npu.conv2d"(%image_t,', '"npu.conv2d"(%view,'),
+        (memref_type(case.tile, "sram"), seen),
+        (memref_type(case.image), memref_type(planes)),
+        (f"[0, %from, 0, 0] [{n}, %rows, {w}, {c}]", f"[0, 0, %from, 0] [{n}, {c}, %rows, {w}]"),
+        (rows, f"memref<{n}x{c}x?x{w}xf32, {layout}>"),
+    ):
+        text = text.replace(old, new)
+    return text
+
+
+@UNITS
+@pytest.mark.parametrize("case", FEW_CHANNELS, ids=lambda c: f"{c.image}-{c.taps}-{c.band}")
+def test_images_in_planes_are_read_where_they_lie(case, unit):
+    (top, bottom, left, right), (n, height, width, c) = case.padding, case.tile
+    x = integers(RNG, case.image)
+    padded = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)))
+    w = integers(RNG, (2, *case.taps, c, 8))
+    o = np.full((n, *case.out, 2, 8), np.nan, np.float32)
+    tile = np.full((n, c, height, width), np.nan, np.float32)
+    sums = np.zeros((n, case.rows, *o.shape[2:]), np.float32)
+    planes = np.ascontiguousarray(x.transpose(0, 3, 1, 2))
+    Function(in_planes(case), unit)(planes, w, o, tile, sums)
+    np.testing.assert_array_equal(o, reference(case, "conv2d", padded, w))
+    assert np.isnan(tile).all()
 
 
 @UNITS

@@ -9,8 +9,9 @@ from torch import nn
 
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.runtime.arena import Arena, ArenaPool
+from mlir_npu.runtime.interface import Interface, Output
 from mlir_npu.runtime.kernel import Kernel, KernelLinkError
-from mlir_npu.runtime.region import CompiledRegion, Interface, Output
+from mlir_npu.runtime.region import CompiledRegion
 from mlir_npu.runtime.signature import SignatureError
 from mlir_npu.runtime.tensor_spec import TensorSpec
 
@@ -182,6 +183,20 @@ def test_eight_threads_share_a_region():
         t.join()
     assert errors == []
     assert 1 <= len(region._blocks) <= 8
+
+
+def test_small_memory_is_the_blocks_own_and_enough_for_all_threads():
+    region, x, w = prepared_region(), torch.ones(4), nn.Parameter(torch.ones(4))
+    before = torch.get_num_threads()
+    try:
+        for count in (1, 3, 2):
+            torch.set_num_threads(count)
+            assert region(x, w)[0].tolist() == [3.0] * 4
+            (block,) = region._blocks
+            assert block.memory.numel() == 64 + 64 * count
+            assert block.memory.data_ptr() % 64 == 0
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_arena_grows_is_aligned_and_is_reused():

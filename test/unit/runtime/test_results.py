@@ -9,10 +9,11 @@ import torch
 from mlir_npu.runtime.results import ResultPool
 
 SHAPE, STRIDES, SIZE = (64, 1024), (1024, 1), 1 << 18
+SPEC = SHAPE, STRIDES, torch.float32
 
 
 def take(pool: ResultPool) -> torch.Tensor:
-    result = pool.take(SIZE, SHAPE, STRIDES, torch.float32)
+    result = pool.take(SIZE, SPEC)
     assert result.shape == SHAPE and result.stride() == STRIDES and result.dtype == torch.float32
     return result
 
@@ -35,6 +36,29 @@ def test_memory_that_was_dropped_is_used_again():
     with torch.inference_mode():
         assert take(pool).data_ptr() == address
     assert not take(pool).is_inference()
+
+
+def test_memory_of_other_shapes_and_types_of_the_same_size_is_used_again():
+    pool = ResultPool()
+    address = take(pool).data_ptr()
+    for spec in (((SIZE // 2,), (1,), torch.bfloat16), ((1024, 64), (1, 1024), torch.float32)):
+        other = pool.take(SIZE, spec)
+        assert other.data_ptr() == address
+        assert (other.shape, other.stride(), other.dtype) == spec
+        del other
+    assert take(pool).data_ptr() == address
+
+
+def test_results_in_the_same_memory_are_tensors_of_their_own():
+    """What is done to one, the next one does not know."""
+    pool = ResultPool()
+    first = take(pool)
+    first.add_(1).t_()
+    first.requires_grad_()
+    assert first._version
+    del first
+    second = take(pool)
+    assert second._version == 0 and not second.requires_grad and second.is_leaf
 
 
 @pytest.mark.parametrize("holder", HOLDERS.values(), ids=HOLDERS)
@@ -74,10 +98,10 @@ def test_memory_that_other_processes_see_or_that_was_resized_is_left_alone():
 def test_other_sizes_and_more_than_the_limit_are_not_kept_together():
     pool = ResultPool(limit=SIZE + 4)
     address = take(pool).data_ptr()
-    small = pool.take(4, (1,), (1,), torch.float32)
+    small = pool.take(4, ((1,), (1,), torch.float32))
     assert take(pool).data_ptr() == address
-    pool.take(8, (2,), (1,), torch.float32)  # the oldest goes
-    assert sum(kept.nbytes for kept in pool._kept) <= SIZE + 4
+    pool.take(8, ((2,), (1,), torch.float32))  # the oldest goes
+    assert sum(kept.size for kept in pool._kept) <= SIZE + 4
     assert small.untyped_storage().nbytes() == 4
 
 
