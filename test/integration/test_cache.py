@@ -186,6 +186,7 @@ def test_crash_of_a_compiling_process_is_an_error_of_the_region(
     monkeypatch.setattr(compile_region, "LARGE", 0)
     monkeypatch.setattr(compile_region, "run_apart", run_here)
     monkeypatch.setattr(compile_jobs.Session, step, crash)
+    monkeypatch.setattr("mlir_npu.logs._told", set())
     model, x = small_model()
     with pytest.raises(Exception, match="died of SIGSEGV") as caught:
         torch.compile(model, backend="mlir_npu", options={"strict": True})(x)
