@@ -7,15 +7,23 @@ dumped module says for which machine it was scheduled and passes need no options
 from __future__ import annotations
 
 import difflib
-import functools
 import re
 import tomllib
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING
 
 from mlir_npu.dialect.host_cpu import describe_host_cpu
+from mlir_npu.dialect.target_table import (
+    TargetError,
+    from_table,
+    overlay,
+    to_dictionary,
+    to_table,
+    typed,
+    up_to,
+)
 
 if TYPE_CHECKING:  # a target can be read without loading MLIR
     from mlir_npu.dialect.bindings import ir
@@ -23,21 +31,12 @@ if TYPE_CHECKING:  # a target can be read without loading MLIR
 ATTRIBUTE_NAME = "npu.target"
 
 
-def _up_to(most: int) -> int:
-    """A number from 1 to `most`, the largest that the compiler can honour."""
-    return field(metadata={"most": most})
-
-
-class TargetError(ValueError):
-    """A target that does not exist, or a target file with a bad key or value."""
-
-
 @dataclass(frozen=True)
 class Memory:
     """One on-chip memory. bytes: capacity; alignment: of every buffer in it, in bytes."""
 
-    bytes: int = _up_to(1 << 40)
-    alignment: int = _up_to(1 << 20)
+    bytes: int = up_to(1 << 40)
+    alignment: int = up_to(1 << 20)
 
     def __post_init__(self):
         if self.alignment & (self.alignment - 1):
@@ -53,25 +52,25 @@ class Memory:
 class VectorUnit:
     """lanes: f32 elements per vector; registers: architectural vector registers."""
 
-    lanes: int = _up_to(1 << 10)
-    registers: int = _up_to(1 << 10)
+    lanes: int = up_to(1 << 10)
+    registers: int = up_to(1 << 10)
 
 
 @dataclass(frozen=True)
 class MacsPerCell:
     """Multiply-accumulates of one cell of the matrix unit per cycle, by type of the factors."""
 
-    f32: int = _up_to(1 << 16)
-    f16: int = _up_to(1 << 16)
-    i8: int = _up_to(1 << 16)
+    f32: int = up_to(1 << 16)
+    f16: int = up_to(1 << 16)
+    i8: int = up_to(1 << 16)
 
 
 @dataclass(frozen=True)
 class MatrixUnit:
     """rows (input channels) x cols (output channels) cells, of `macs_per_cell` each."""
 
-    rows: int = _up_to(1 << 16)
-    cols: int = _up_to(1 << 16)
+    rows: int = up_to(1 << 16)
+    cols: int = up_to(1 << 16)
     macs_per_cell: MacsPerCell
 
     def rate(self, element_type: str) -> int:
@@ -87,10 +86,10 @@ class MatrixUnit:
 class Dma:
     """channels per direction; setup_cycles and max_rank of a move; bytes_per_cycle of a channel."""
 
-    channels: int = _up_to(64)
-    setup_cycles: int = _up_to(1 << 20)
-    bytes_per_cycle: int = _up_to(1 << 20)
-    max_rank: int = _up_to(64)
+    channels: int = up_to(64)
+    setup_cycles: int = up_to(1 << 20)
+    bytes_per_cycle: int = up_to(1 << 20)
+    max_rank: int = up_to(64)
 
 
 @dataclass(frozen=True)
@@ -100,8 +99,8 @@ class Target:
     name: str
     description: str
     cached: bool
-    cores: int = _up_to(1 << 16)
-    clock_hz: int = _up_to(1 << 40)
+    cores: int = up_to(1 << 16)
+    clock_hz: int = up_to(1 << 40)
     sram: Memory
     acc: Memory
     vector: VectorUnit
@@ -116,7 +115,7 @@ class Target:
         """`#npu.target<{...}>` with every number of the target."""
         from mlir_npu.dialect.bindings import ir
 
-        return ir.Attribute.parse(f"#npu.target<{_to_dictionary(self)}>", context)
+        return ir.Attribute.parse(f"#npu.target<{to_dictionary(self)}>", context)
 
     @staticmethod
     def from_attribute(attribute: ir.Attribute) -> Target:
@@ -126,8 +125,8 @@ class Target:
 
         if not isinstance(attribute, TargetAttr):
             raise TargetError(f"{ATTRIBUTE_NAME}: must be a #npu.target, got {attribute}")
-        table = _to_table(ir.DictAttr(attribute.properties))
-        return _from_table(table, Target, ATTRIBUTE_NAME, "")
+        table = to_table(ir.DictAttr(attribute.properties))
+        return from_table(table, Target, ATTRIBUTE_NAME, "")
 
 
 def available_targets() -> list[str]:
@@ -143,9 +142,9 @@ def load_target(name_or_path: str | Path) -> Target:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise TargetError(f"{origin}: {error}") from None
-    if _value(table.pop("detect", False), bool, origin, "detect"):
-        table = _overlay(describe_host_cpu(), table)
-    return _from_table(table, Target, origin, "")
+    if typed(table.pop("detect", False), bool, origin, "detect"):
+        table = overlay(describe_host_cpu(), table)
+    return from_table(table, Target, origin, "")
 
 
 def target_of(module: ir.Operation) -> Target:
@@ -200,75 +199,3 @@ def _text_of(path: Path) -> str:
         raise TargetError(f"target file '{path}': it is not UTF-8 text: {error.reason}") from None
     except OSError as error:
         raise TargetError(f"target file '{path}': {error.strerror}") from None
-
-
-def _overlay(base: dict[str, Any], top: dict[str, Any]) -> dict[str, Any]:
-    merged = dict(base)
-    for key, value in top.items():
-        nested = isinstance(value, dict) and isinstance(merged.get(key), dict)
-        merged[key] = _overlay(merged[key], value) if nested else value
-    return merged
-
-
-_hints = functools.cache(get_type_hints)  # every pass asks for the target
-
-
-def _from_table(table: dict[str, Any], kind: type, origin: str, prefix: str) -> Any:
-    hints = _hints(kind)
-    known = [field.name for field in fields(kind)]
-    for key in table:
-        if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            hint = f"did you mean '{prefix}{near[0]}'?" if near else f"known: {', '.join(known)}"
-            raise TargetError(f"{origin}: unknown key '{prefix}{key}'; {hint}")
-    missing = [key for key in known if key not in table]
-    if missing:
-        raise TargetError(f"{origin}: missing key '{prefix}{missing[0]}'")
-    values = {
-        one.name: _value(
-            table[one.name], hints[one.name], origin, prefix + one.name, one.metadata.get("most", 0)
-        )
-        for one in fields(kind)
-    }
-    try:
-        return kind(**values)
-    except ValueError as error:
-        raise TargetError(f"{origin}: {prefix}{error}") from None
-
-
-def _value(value: Any, kind: type, origin: str, key: str, most: int = 0) -> Any:
-    """`value` for `key`; a number of at most `most`."""
-    if is_dataclass(kind):
-        if not isinstance(value, dict):
-            keys = ", ".join(field.name for field in fields(kind))
-            raise TargetError(f"{origin}: '{key}' must be a table of {keys}, got {value!r}")
-        return _from_table(value, kind, origin, key + ".")
-    if kind is int:
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-            raise TargetError(f"{origin}: '{key}' must be an integer in [1, {most}], got {value!r}")
-        return value
-    if not isinstance(value, kind):
-        expected = {bool: "true or false", str: "text"}[kind]
-        raise TargetError(f"{origin}: '{key}' must be {expected}, got {value!r}")
-    return value
-
-
-def _to_dictionary(value: Any) -> str:
-    if is_dataclass(value):
-        items = (f"{f.name} = {_to_dictionary(getattr(value, f.name))}" for f in fields(value))
-        return "{" + ", ".join(items) + "}"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int):
-        return f"{value} : i64"
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
-
-
-def _to_table(attribute: ir.Attribute) -> Any:
-    """The inverse of _to_dictionary; attributes that a target does not have stay attributes."""
-    from mlir_npu.dialect.bindings import ir
-
-    if isinstance(attribute, ir.DictAttr):
-        return {item.name: _to_table(item.attr) for item in attribute}
-    return getattr(attribute, "value", attribute)

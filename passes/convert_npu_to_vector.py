@@ -16,7 +16,8 @@ Taps of a window that meet the padding of an image are left out: where the data 
 move says that padded the tile. Small windows over channels, and convolutions that sum up few
 channels, read the source of that move, which then goes away.
 
-A lane that is alone behind the vectors of a block is summed along the reduction (`single_lane.py`).
+A lane that is alone behind the vectors of a block is summed along the reduction (`single_lane.py`),
+and a narrower vector behind a full one loads its scalars itself (`own_loads.py`).
 Where few tiles of pixels use a block of weights, the steps of the reduction prefetch the next one.
 
 The result of `npu.dma_start` is complete where it stands, so waits disappear, and a token that

@@ -9,8 +9,8 @@ from functools import cached_property
 from mlir_npu.dialect.attributes import DRAM
 from mlir_npu.dialect.target import Target
 from mlir_npu.simulator.costs import DMA_IN, DMA_OUT, MATRIX, UNITS, VECTOR
+from mlir_npu.simulator.events import FIRST, LAST, Counts, Event
 from mlir_npu.simulator.occupancy import Curve
-from mlir_npu.simulator.timing import FIRST, LAST, Counts, Event
 from mlir_npu.simulator.traffic import READ, WRITTEN, Traffic
 
 DRAM_DIRECTIONS = {DMA_IN: READ, DMA_OUT: WRITTEN}

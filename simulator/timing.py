@@ -7,11 +7,8 @@ with is done (`hazards`).
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
-from mlir_npu.dialect.attributes import DRAM
 from mlir_npu.dialect.bindings import ir
 from mlir_npu.dialect.target import Target
 from mlir_npu.passes.analysis.unit_cycles import move_cycles
@@ -21,6 +18,7 @@ from mlir_npu.passes.kernels.walk import integers
 from mlir_npu.simulator.buffers import Buffer, Memory
 from mlir_npu.simulator.costs import DMA_IN, DMA_OUT, UNITS, Cost, compute_cost, move_units
 from mlir_npu.simulator.errors import SimulationError
+from mlir_npu.simulator.events import BETWEEN, FIRST, LAST, Counts, Event, event_of
 from mlir_npu.simulator.hazards import (
     Access,
     Hazards,
@@ -35,43 +33,6 @@ from mlir_npu.simulator.occupancy import Occupancy
 from mlir_npu.simulator.placement import Placement
 from mlir_npu.simulator.traffic import Traffic
 from mlir_npu.simulator.written import Written
-
-FIRST, LAST, BETWEEN = "first", "last", "between"
-
-
-@dataclass(frozen=True)
-class Event:
-    """An op on one channel of a unit, from cycle `start` to `end`; detail for people.
-
-    memory: of the dram side of a move.
-    """
-
-    unit: str
-    channel: int
-    start: int
-    end: int
-    name: str
-    detail: str
-    bytes: int = 0
-    memory: str = ""
-
-
-@dataclass
-class Counts:
-    """Sums over the ops of a run, by unit where a unit has more than one kind.
-
-    ideal: cycles if all of the unit took part; fill: pipeline fills of the matrix unit;
-    contraction: its cycles of conv2d and products; edges: those cycles by (used, existing) rows and
-    columns; idle: cycles of all channels by (when, whom the unit waited for).
-    """
-
-    macs: int = 0
-    ideal: Counter = field(default_factory=Counter)
-    fill: int = 0
-    contraction: int = 0
-    edges: Counter = field(default_factory=Counter)
-    moves: Counter = field(default_factory=Counter)
-    idle: defaultdict = field(default_factory=lambda: defaultdict(Counter))
 
 
 class TimingMachine:
@@ -182,7 +143,7 @@ class TimingMachine:
             if useful:
                 self._worked.add((unit, channel))
             self._free[unit][channel] = end
-            self.events.append(_event(op, unit, channel, begin, end, touched, cost))
+            self.events.append(event_of(op, unit, channel, begin, end, touched, cost))
         return begin, end
 
     def _first_free(self, unit: str) -> tuple[str, int]:
@@ -239,14 +200,3 @@ class TimingMachine:
             self.counts.fill += cost.fill
             self.counts.contraction += cost.cycles
             self.counts.edges[cost.rows, cost.columns] += cost.cycles - cost.fill
-
-
-def _event(op, unit, channel, begin, end, touched, cost: Cost | None) -> Event:
-    name = op.name.removeprefix("npu.")
-    if cost is not None:
-        return Event(unit, channel, begin, end, name, cost.shape)
-    (source, _), (target, _) = touched
-    remote = target if target.space == DRAM else source
-    name = {DMA_IN: "load", DMA_OUT: "store"}[unit]
-    detail = f"{remote.memory.name} {'x'.join(map(str, remote.shape))}"
-    return Event(unit, channel, begin, end, name, detail, source.bytes, remote.memory.name)

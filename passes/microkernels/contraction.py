@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from mlir_npu.dialect.bindings import ir
 from mlir_npu.passes.analysis.loop_nest import Dim, can_merge, unit_dim
 from mlir_npu.passes.analysis.register_tile import (
     SHUFFLE_REGISTERS,
@@ -50,6 +51,7 @@ from mlir_npu.passes.microkernels.nest import (
     lanes_along,
     start_of,
 )
+from mlir_npu.passes.microkernels.own_loads import have_own_loads, hidden_zero, read_again
 from mlir_npu.passes.microkernels.register_reduction import (
     COLUMN_POSITION,
     INPUT,
@@ -74,7 +76,8 @@ class Contraction:
     `batch`: loops around everything, each with weights of its own. `window`: of a padded image.
     `moved`: where a move took the weights from. `lead`: elements from the input's start to the
     first window, which begins before it where padding is left out. `prefetched`: operands and
-    offsets in them that every step of the reduction asks for.
+    offsets in them that every step of the reduction asks for. `again`: the operand that is a second
+    reading of the image.
     """
 
     operands: tuple[Operand, ...]
@@ -88,6 +91,7 @@ class Contraction:
     moved: Operand | None = None
     lead: Offset = Offset()
     prefetched: tuple[tuple[int, int], ...] = ()
+    again: int | None = None
 
 
 def emit_contraction(contraction: Contraction, unit: CpuVectors) -> None:
@@ -160,6 +164,9 @@ def _register_tile(contraction: Contraction, unit: CpuVectors) -> RegisterTile:
 def _emit_blocks(contraction: Contraction, start: Cursor, unit: CpuVectors) -> None:
     tile = _register_tile(contraction, unit)
     contraction, start = _streamed(contraction, start, tile)
+    widths = [lane.width for lane in _vectors(contraction, tile.blocks, unit)]
+    if have_own_loads(widths, unit.lanes) and _has_plain_products(contraction, unit):
+        contraction, start = _with_own_loads(contraction, start)
     outer, rows, columns = _rows_and_columns(contraction)
     for blocks in split(contraction.block.extent, tile.blocks):
 
@@ -170,6 +177,38 @@ def _emit_blocks(contraction: Contraction, start: Cursor, unit: CpuVectors) -> N
             for_each(outer, cursor, image)
 
         for_span(blocks, contraction.block, start, block_tile)
+
+
+def _has_plain_products(contraction: Contraction, unit: CpuVectors) -> bool:
+    """Whether every product is that of a scalar of the image and a vector."""
+    is_float = isinstance(contraction.operands[INPUT].element, ir.FloatType)
+    return is_float and not _has_single_lane(contraction, unit)
+
+
+def _with_own_loads(contraction: Contraction, start: Cursor) -> tuple[Contraction, Cursor]:
+    """The same with a second reading of the image for the narrower vectors."""
+    operands, window = contraction.operands, contraction.window
+    at = len(operands) if window is None else len(operands) + ROW_POSITION
+    if window is not None:
+        taps = (window.row_taps, window.column_taps, window.channels)
+        window = _with_taps(window, read_again(taps, INPUT, at))
+    block, lanes = read_again((contraction.block, contraction.lanes), INPUT, at)
+    twice = replace(
+        contraction,
+        operands=(*operands[:at], operands[INPUT], *operands[at:]),
+        pixels=read_again(contraction.pixels, INPUT, at),
+        block=block,
+        lanes=lanes,
+        reduction=read_again(contraction.reduction, INPUT, at),
+        window=window,
+        again=at,
+    )
+    return twice, (*start[:at], start[INPUT] + hidden_zero(), *start[at:])
+
+
+def _with_taps(window: Window, taps: Sequence[Dim]) -> Window:
+    rows, columns, channels = taps
+    return replace(window, row_taps=rows, column_taps=columns, channels=channels)
 
 
 def _streamed(
@@ -184,8 +223,7 @@ def _streamed(
     at = len(operands) if window is None else len(operands) + ROW_POSITION
     if window is not None:
         taps = (window.row_taps, window.column_taps, window.channels)
-        rows, columns, channels = with_linear_stride(taps, stream.step, at)
-        window = replace(window, row_taps=rows, column_taps=columns, channels=channels)
+        window = _with_taps(window, with_linear_stride(taps, stream.step, at))
     place = operands.index(stream.source) if stream.source in operands else None
     begin = Offset(None, stream.source.start) if place is None else start[place]
     streamed = replace(
@@ -215,9 +253,8 @@ def _emit_image(
         for column_span, taps in _column_spans(contraction.window, columns, tile.columns):
             pixels = _pixels(rows, row_span.size, columns, column_span.size)
             check_registers(len(pixels), len(vectors) - _has_single_lane(contraction, unit), unit)
-            shape = TileShape(
-                pixels, vectors, taps and taps * row_span.size, contraction.prefetched
-            )
+            tile_taps = taps and taps * row_span.size
+            shape = TileShape(pixels, vectors, tile_taps, contraction.prefetched, contraction.again)
 
             def row_tile(cursor: Cursor, span=column_span, shape=shape) -> None:
                 for_span(

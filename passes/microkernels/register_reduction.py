@@ -55,13 +55,15 @@ class TileShape:
     """Constant layout of one register tile: accumulators are ordered pixel by pixel.
 
     `column_taps`: for every pixel those that meet data, None where all do. `prefetched`: an operand
-    and offsets in it to ask for at every step.
+    and offsets in it to ask for at every step. `again`: the operand that is a second reading of the
+    image, for the vectors behind the first (see `own_loads.py`).
     """
 
     pixels: tuple[tuple[int, ...], ...]
     vectors: tuple[Lane, ...]
     column_taps: tuple[range, ...] | None = None
     prefetched: tuple[tuple[int, int], ...] = ()
+    again: int | None = None
 
     def cell(self, pixel: int, vector_index: int) -> Lane:
         vector_ = self.vectors[vector_index]
@@ -75,6 +77,7 @@ class TileShape:
             self.vectors,
             None if taps is None else tuple(taps[p] for p in pixels),
             self.prefetched,
+            self.again,
         )
 
 
@@ -270,8 +273,8 @@ def accumulate(shape: TileShape, tile: Tile, values: list[ir.Value]) -> list[ir.
 
     sums = values[0].type
 
-    def scalar(p: int) -> ir.Value:
-        return widened(tile.load_scalar(INPUT, shape.pixels[p][INPUT]), sums)
+    def scalar(p: int, image: int = INPUT) -> ir.Value:
+        return widened(tile.load_scalar(image, shape.pixels[p][image]), sums)
 
     def weights(v: int) -> ir.Value:
         lane = shape.vectors[v]
@@ -288,7 +291,8 @@ def accumulate(shape: TileShape, tile: Tile, values: list[ir.Value]) -> list[ir.
         for p in pixels:
             held = scalar(p)
             for v in vectors:
-                add_product(p, v, held)
+                is_own = v and shape.again is not None
+                add_product(p, v, scalar(p, shape.again) if is_own else held)
         return values
     scalars = [scalar(p) for p in pixels]
     for v in vectors:

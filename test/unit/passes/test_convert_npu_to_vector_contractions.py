@@ -48,7 +48,8 @@ def random_case(rng):
     return (int(rng.integers(1, 3)), h, w, c), (ko, r, s, ki), strides, dilations
 
 
-def run_conv(case, unit, *, fused=True, unused=0):
+def compiled_conv(case, unit, *, fused=True, unused=0):
+    """The function, and the shapes of its arguments."""
     image, _, strides, dilations = case
     shapes = geometry(*case)
     if unused:
@@ -58,7 +59,13 @@ def run_conv(case, unit, *, fused=True, unused=0):
     conv = compute("conv2d", window(strides, dilations), operands, out)
     # A second conv2d on the same accumulator keeps the first from being fused with the drain.
     body = [fill("acc", acc), conv, *([] if fused else [conv]), bias_relu_drain(out, 2)]
-    compiled = Function(function(shapes, out, *body), unit)
+    return Function(function(shapes, out, *body), unit), shapes
+
+
+def run_conv(case, unit, *, fused=True, unused=0):
+    image, _, strides, dilations = case
+    compiled, shapes = compiled_conv(case, unit, fused=fused, unused=unused)
+    out = shapes["o"]
     x, w, b = (integers(RNG, shapes[k]) for k in "xwb")
     o, memory = np.full(out, np.nan, np.float32), np.full(out, np.nan, np.float32)
     compiled(x, w, b, o, memory)
@@ -77,6 +84,17 @@ def test_fused_conv2d_leaves_the_accumulator_memory_alone(case, unit):
 def test_random_conv2d(seed):
     rng = np.random.default_rng(seed)
     run_conv(random_case(rng), [AVX512, AVX2, SSE][seed % 3], fused=bool(seed % 2))
+
+
+@pytest.mark.parametrize(
+    "unit, channels, twice", [(AVX512, 24, True), (AVX512, 32, False), (AVX2, 12, False)]
+)
+def test_a_narrower_vector_loads_its_scalars_itself(unit, channels, twice):
+    """Through an address that is hidden: loads of one address would become one."""
+    case = ((1, 14, 14, 10), (1, 1, 1, channels), (1, 1), (1, 1))
+    compiled, _ = compiled_conv(case, unit)
+    assert ("llvm.inline_asm" in compiled.vector_text) == twice
+    run_conv(case, unit)
 
 
 @UNITS

@@ -17,7 +17,10 @@ KINDS = ("conv2d", "depthwise_conv2d", "max", "sum")
 
 @dataclass(frozen=True)
 class Case:
-    """An image, its padding (top, bottom, left, right), a window, and output rows of a tile."""
+    """An image, its padding (top, bottom, left, right), a window, and output rows of a tile.
+
+    block: channels of a block of weights.
+    """
 
     image: tuple[int, int, int, int]
     padding: tuple[int, int, int, int]
@@ -25,6 +28,7 @@ class Case:
     strides: tuple[int, int] = (1, 1)
     dilations: tuple[int, int] = (1, 1)
     band: int | None = None
+    block: int = 8
 
     @property
     def padded(self):
@@ -56,11 +60,13 @@ FEW_CHANNELS = [
     Case((1, 12, 45, 3), (1, 1, 1, 1), (3, 3), band=4),
     Case((1, 16, 66, 1), (2, 2, 2, 2), (3, 3), (1, 1), (2, 2), band=4),
     Case((1, 4, 40, 4), (4, 4, 5, 5), (3, 3), band=5),
+    Case((1, 12, 45, 3), (1, 1, 1, 1), (3, 3), band=4, block=24),
     Case((1, 19, 80, 8), (3, 3, 2, 3), (7, 7), (2, 2), band=2),
 ]
 CASES = [
     Case((1, 7, 7, 20), (1, 1, 1, 1), (3, 3)),
     Case((1, 14, 14, 16), (1, 1, 1, 1), (3, 3)),
+    Case((1, 14, 14, 16), (1, 1, 1, 1), (3, 3), block=24),
     Case((2, 9, 30, 5), (1, 1, 1, 1), (3, 3), (2, 2)),
     Case((1, 8, 1, 3), (31, 32, 0, 0), (64, 1)),
     Case((1, 40, 1, 1), (9, 9, 0, 0), (20, 1), (4, 1)),
@@ -77,7 +83,9 @@ CASES = [
     Case((2, 16, 1, 3), (15, 16, 0, 0), (32, 1), band=4),
     Case((1, 8, 6, 9), (4, 4, 1, 1), (3, 3), (1, 1), (2, 1), band=3),
 ]
-EACH = pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c.image}-{c.taps}-{c.band}")
+EACH = pytest.mark.parametrize(
+    "case", CASES, ids=lambda c: f"{c.image}-{c.taps}-{c.band}-{c.block}"
+)
 
 
 def of_kind(case, kind):
@@ -86,7 +94,8 @@ def of_kind(case, kind):
     attributes = window(case.strides, case.dilations)
     out = case.image[0], *case.out
     if kind == "conv2d":
-        return {"w": (2, rows, columns, channels, 8)}, kind, attributes, (*out, 2, 8), "0.0"
+        out = (*out, 2, case.block)
+        return {"w": (2, rows, columns, channels, case.block)}, kind, attributes, out, "0.0"
     if kind == "depthwise_conv2d":
         return {"w": (rows, columns, channels)}, kind, attributes, (*out, channels), "0.0"
     attributes = f'kind = "{kind}", window = array<i64: {rows}, {columns}>, {attributes}'
@@ -223,7 +232,9 @@ def test_large_windows_and_matrix_products_read_the_padded_tile(kind, unit):
 
 
 @UNITS
-@pytest.mark.parametrize("case", FEW_CHANNELS, ids=lambda c: f"{c.image}-{c.taps}-{c.band}")
+@pytest.mark.parametrize(
+    "case", FEW_CHANNELS, ids=lambda c: f"{c.image}-{c.taps}-{c.band}-{c.block}"
+)
 def test_convolutions_over_few_channels_read_the_source_of_the_padding_move(case, unit):
     assert np.isnan(run(case, "conv2d", unit)[1]).all()
 
@@ -260,13 +271,15 @@ def in_planes(case):
 
 
 @UNITS
-@pytest.mark.parametrize("case", FEW_CHANNELS, ids=lambda c: f"{c.image}-{c.taps}-{c.band}")
+@pytest.mark.parametrize(
+    "case", FEW_CHANNELS, ids=lambda c: f"{c.image}-{c.taps}-{c.band}-{c.block}"
+)
 def test_images_in_planes_are_read_where_they_lie(case, unit):
     (top, bottom, left, right), (n, height, width, c) = case.padding, case.tile
     x = integers(RNG, case.image)
     padded = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)))
-    w = integers(RNG, (2, *case.taps, c, 8))
-    o = np.full((n, *case.out, 2, 8), np.nan, np.float32)
+    w = integers(RNG, (2, *case.taps, c, case.block))
+    o = np.full((n, *case.out, 2, case.block), np.nan, np.float32)
     tile = np.full((n, c, height, width), np.nan, np.float32)
     sums = np.zeros((n, case.rows, *o.shape[2:]), np.float32)
     planes = np.ascontiguousarray(x.transpose(0, 3, 1, 2))
