@@ -1,14 +1,17 @@
 """Runs benchmarks, or shows what an earlier run found. Exit code 1 if a result is wrong, a
-convolution ran on the host, a process died, or a rate is above what the machine can do."""
+convolution ran on the host, a process died, or a rate is above what the machine can do; 2 if there
+is nothing to measure or to show; 130 after Ctrl-C, with the cases that were done in the output."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
+import tempfile
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 
 from mlir_npu.benchmarks import results
 from mlir_npu.benchmarks.cases import NORMAL, QUICK, Case, select
@@ -19,6 +22,13 @@ from mlir_npu.benchmarks.suites import SUITES
 from mlir_npu.benchmarks.tables import markdown, tables
 
 DATA, TEXT, BARS, CURVES = "benchmark.json", "tables.md", "benchmark.png", "scaling.png"
+REFUSED, INTERRUPTED = 2, 130
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return int(text)
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
@@ -32,7 +42,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--engine", action="append", choices=list(ENGINES), help="only this one (may be repeated)"
     )
-    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="default: 1 2")
+    parser.add_argument("--threads", type=_positive, nargs="+", default=[1, 2], help="default: 1 2")
     parser.add_argument("--quick", action="store_true", help="few cases, few rounds")
     parser.add_argument("--few-rounds", action="store_true", help="all cases, few rounds")
     parser.add_argument(
@@ -56,6 +66,18 @@ def chosen_cases(options: argparse.Namespace) -> list[Case]:
     return select(cases, options.filter)
 
 
+def read(path: Path) -> dict:
+    """An earlier run. Raises OSError and ValueError."""
+    document = json.loads(path.read_text())
+    results.check(document)
+    return document
+
+
+def refuse(message: str) -> int:
+    print(f"scripts/benchmark: {message}", file=sys.stderr)
+    return REFUSED
+
+
 def show(document: dict, console: Console) -> int:
     """Prints a run; the exit code."""
     for table in tables(document):
@@ -68,12 +90,12 @@ def show(document: dict, console: Console) -> int:
         console.print(f"copies: {max(copies):.1f} GB/s read and written")
     console.print(", ".join(f"{k} {v}" for k, v in described["versions"].items()))
     for name, reason in document["absent"].items():
-        console.print(f"[yellow]absent[/yellow]: {name}: {reason}", soft_wrap=True)
+        console.print(f"[yellow]absent[/yellow]: {escape(f'{name}: {reason}')}", soft_wrap=True)
     for text in results.failed_peers(document):
-        console.print(f"[yellow]peer failed[/yellow]: {text}", soft_wrap=True)
+        console.print(f"[yellow]peer failed[/yellow]: {escape(text)}", soft_wrap=True)
     problems = results.problems(document)
     for text in problems:
-        console.print(f"[red]FAILED[/red]: {text}", soft_wrap=True)
+        console.print(f"[red]FAILED[/red]: {escape(text)}", soft_wrap=True)
     return 1 if problems else 0
 
 
@@ -81,27 +103,42 @@ def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
     if options.show:
-        document = json.loads(options.show.read_text())
-        results.check(document)
+        try:
+            document = read(options.show)
+        except (OSError, ValueError) as error:
+            return refuse(f"cannot show {options.show}: {error}")
         return show(document, console)
     cases = chosen_cases(options)
-    if options.list or not cases:
+    if not cases:
+        return refuse(f"no case has {options.filter!r} in its name; --list tells the names")
+    if options.list:
         for case in cases:
             console.print(f"{case.suite}/{case.group}/{case.name}, {case.threads} thread(s)")
-        return 0 if cases else 2
+        return 0
 
     names = {name for case in cases for name in case.engines}
     not_here = absent(tuple(sorted(names)))
     if options.engine:
         left_out = names - set(options.engine)
         not_here |= dict.fromkeys(sorted(left_out), "left out with --engine")
-    options.output.mkdir(parents=True, exist_ok=True)
+    if names <= set(not_here):
+        missing = "; ".join(f"{name}: {reason}" for name, reason in not_here.items())
+        return refuse(f"none of the engines of these cases is there ({missing})")
+    try:
+        options.output.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=options.output).close()  # before hours of measuring
+    except OSError as error:
+        return refuse(f"cannot write to {options.output}: {error}")
 
     def save(document: dict) -> None:
         (options.output / DATA).write_text(json.dumps(document, indent=1) + "\n")
 
     effort = QUICK if options.quick or options.few_rounds else NORMAL
-    document = run_cases(cases, effort, not_here, console.print, save)
+    try:
+        document = run_cases(cases, effort, not_here, console.print, save)
+    except KeyboardInterrupt:
+        print(f"stopped; cases that were done are in {options.output / DATA}", file=sys.stderr)
+        return INTERRUPTED
     results.check(document)
     code = show(document, console)
     text = "\n".join(markdown(table) for table in tables(document))

@@ -17,7 +17,16 @@ import torch
 from torch import nn
 
 from mlir_npu.benchmarks import __main__ as command
-from mlir_npu.benchmarks import engines, layers, models, results, statistics, suites, summary
+from mlir_npu.benchmarks import (
+    engines,
+    layers,
+    models,
+    results,
+    run,
+    statistics,
+    suites,
+    summary,
+)
 from mlir_npu.benchmarks.cases import QUICK, Case, select
 from mlir_npu.benchmarks.layers import CLASSES, Convolution
 from mlir_npu.benchmarks.run import run_case
@@ -308,6 +317,72 @@ def test_one_case_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[
 
     assert command.main(["--show", str(tmp_path / command.DATA)]) == 0
     assert capsys.readouterr().out in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--filter no/such/case", "no case has 'no/such/case' in its name"),
+        ("--list --filter no/such/case", "no case has 'no/such/case' in its name"),
+        ("--show {}/none.json", "cannot show {}/none.json: "),
+        ("--show {}/text", "cannot show {}/text: "),
+        ("--show {}/empty.json", "cannot show {}/empty.json: document.schema: must be int"),
+        ("--suite networks --engine mlir_npu_host", "none of the engines of these cases"),
+        ("--suite overhead --output {}/text/folder", "cannot write to {}/text/folder: "),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(
+    arguments: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "text").write_text("no JSON")
+    (tmp_path / "empty.json").write_text("{}")
+    given = [word.format(tmp_path) for word in arguments.split()]
+    assert command.main(given) == command.REFUSED
+    printed = capsys.readouterr()
+    assert printed.err.startswith(f"scripts/benchmark: {message.format(tmp_path)}")
+    assert printed.err.count("\n") == 1 and not printed.out
+
+
+@pytest.mark.parametrize("threads", ["0", "-1", "two"])
+def test_threads_are_positive(threads: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        command.main(["--list", "--threads", threads])
+    assert left.value.code == command.REFUSED
+    assert "threads" in capsys.readouterr().err
+
+
+def test_an_interrupted_run_keeps_what_was_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The second case is where somebody presses Ctrl-C."""
+    calls = iter([{"error": "first"}])
+
+    def measure(case: Case, *_: object) -> dict:
+        if (outcome := next(calls, None)) is None:
+            raise KeyboardInterrupt
+        return {"case": case.to_json(), "load": 0.0, "engines": {}} | outcome
+
+    monkeypatch.setattr(run, "run_case", measure)
+    arguments = ["--suite", "networks", "--engine", "eager", "--output", str(tmp_path)]
+    assert command.main(arguments) == command.INTERRUPTED
+    assert f"are in {tmp_path / command.DATA}" in capsys.readouterr().err
+    document = json.loads((tmp_path / command.DATA).read_text())
+    results.check(document)
+    assert len(document["records"]) == 1
+
+
+def test_errors_are_shown_as_they_are(
+    document: dict, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Brackets in them are not styles."""
+    document["records"][0]["engines"]["mlir_npu"] = {"error": "no [bold] in [/usr/lib]"}
+    document["records"][0]["engines"]["eager"] = {"error": "[inputs] of [/this]"}
+    document["absent"] = {"openvino": "[here]"}
+    (tmp_path / "run.json").write_text(json.dumps(document))
+    assert command.main(["--show", str(tmp_path / "run.json")]) == 1
+    printed = capsys.readouterr().out
+    for text in ("no [bold] in [/usr/lib]", "[inputs] of [/this]", "openvino: [here]"):
+        assert text in printed
 
 
 @pytest.mark.parametrize(
