@@ -26,6 +26,7 @@ from mlir_npu.passes.approximations.trigonometry import cos, sin
 from mlir_npu.passes.kernels.walk import nested
 from mlir_npu.passes.registry import NoOptions, register_pass
 
+WHOLE_POWER = "math.fpowi"
 FUNCTIONS: dict[str, Callable[..., Real]] = {
     "math.cos": cos,
     "math.erf": erf,
@@ -43,11 +44,10 @@ ROUGH_FUNCTIONS: dict[str, Callable[..., Real]] = {"math.erf": rough_erf}
 
 @register_pass("approximate-math")
 def approximate_math(module: ir.Operation, options: NoOptions) -> None:
-    for op in nested(module, "math.fpowi"):
-        if isinstance(op.results[0].type, ir.VectorType):
-            _take_real_power(op)
-    for op in nested(module, *FUNCTIONS):
-        if not _is_f32_vector(op.results[0].type):
+    for op in nested(module, WHOLE_POWER, *FUNCTIONS):
+        if op.name == WHOLE_POWER and isinstance(op.results[0].type, ir.VectorType):
+            op = _take_real_power(op)
+        if op.name not in FUNCTIONS or not _is_f32_vector(op.results[0].type):
             continue
         with ir.InsertionPoint(op), op.location:
             result = _function_of(op)(*map(Real, op.operands))
@@ -61,13 +61,14 @@ def _function_of(op: ir.Operation) -> Callable[..., Real]:
     return FUNCTIONS[op.name]
 
 
-def _take_real_power(op: ir.Operation) -> None:
+def _take_real_power(op: ir.Operation) -> ir.Operation:
     """Whole exponents as floats: upstream has no lowering for vectors of them."""
     with ir.InsertionPoint(op), op.location:
         exponent = arith.SIToFPOp(op.results[0].type, op.operands[1]).result
         power = math.PowFOp(op.operands[0], exponent).result
     op.results[0].replace_all_uses_with(power)
     op.erase()
+    return power.owner.operation
 
 
 def _is_f32_vector(type_: ir.Type) -> bool:

@@ -32,8 +32,11 @@ _MOVES = frozenset(
 
 @register_pass("move-halves-as-integers")
 def move_halves_as_integers(module: ir.Operation, options: NoOptions) -> None:
-    for function in nested(module, "llvm.func"):
-        if not function.regions[0].blocks or _in_signature(function):
+    for view in module.regions[0].blocks[0].operations:
+        function = view.operation
+        if function.name != "llvm.func" or not function.regions[0].blocks:
+            continue
+        if _in_signature(function):
             continue
         ops = nested(function)
         if not any(_is_half(result) for op in ops for result in op.results):

@@ -23,7 +23,7 @@ After:
 from mlir_npu.dialect.bindings import func, ir
 from mlir_npu.passes.kernels.walk import (
     ROLE,
-    add_argument,
+    add_arguments,
     argument_roles,
     definition,
     entry,
@@ -102,8 +102,9 @@ def _copy_with_operands(op: ir.Operation, known: dict[ir.Value, ir.Value]) -> No
 
 def _pass_as_arguments(function: ir.Operation, values: list[ir.Value]) -> None:
     """Replace `values` by new arguments of `function`."""
-    for value in values:
-        value.replace_all_uses_with(add_argument(function, value.type, PREPARED))
+    arguments = add_arguments(function, [value.type for value in values], PREPARED)
+    for value, argument in zip(values, arguments, strict=True):
+        value.replace_all_uses_with(argument)
 
 
 def _erase_moved(block: ir.Block, moved: set[ir.Operation]) -> None:

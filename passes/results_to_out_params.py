@@ -19,7 +19,7 @@ After:
 from mlir_npu.dialect.bindings import func, ir, memref
 from mlir_npu.passes.kernels.walk import (
     KERNEL,
-    add_argument,
+    add_arguments,
     definition,
     entry,
     functions,
@@ -65,10 +65,9 @@ def _allocate(type_: ir.MemRefType) -> ir.Value:
 def _move_results(function: ir.Operation) -> None:
     role = None if KERNEL in function.attributes else "output"
     old_return = terminator(entry(function))
-    count = len(old_return.operands)
     _drop_results(function)
-    for index in range(count):
-        argument = add_argument(function, old_return.operands[index].type, role)
+    types = [value.type for value in old_return.operands]
+    for index, argument in enumerate(add_arguments(function, types, role)):
         _bind(old_return.operands[index], argument, old_return)
     with ir.InsertionPoint(old_return), old_return.location:
         func.ReturnOp([])

@@ -17,6 +17,7 @@ import signal
 from typing import Any, BinaryIO
 
 IDLE_SECONDS = 30
+PAUSE_SECONDS = 1
 
 
 def send(file: BinaryIO, message: Any) -> None:
@@ -46,13 +47,23 @@ def main() -> None:
     records = _collect_records()
     session = _session()
     send(replies, "ready")
-    while select.select([jobs], [], [], IDLE_SECONDS)[0]:
+    while _is_told(jobs):
         try:
             method, arguments = receive(jobs)
         except EOFError:
             return
         send(replies, (*_run(session, method, arguments), records.copy()))
         records.clear()
+
+
+def _is_told(jobs: BinaryIO) -> bool:
+    """Wait for a job or the end of the input, tidying up meanwhile; False: neither for long."""
+    from mlir_npu.runtime import emit
+
+    if select.select([jobs], [], [], PAUSE_SECONDS)[0]:
+        return True
+    emit.finished = []
+    return bool(select.select([jobs], [], [], IDLE_SECONDS)[0])
 
 
 def _run(session: Any, method: str, arguments: tuple) -> tuple[bool, Any]:
@@ -75,11 +86,13 @@ def _session() -> Any:
     """Loads what all jobs need."""
     from mlir_npu.passes.pipelines import HOST_STAGES, STAGES
     from mlir_npu.passes.registry import find_pass
+    from mlir_npu.runtime import emit
     from mlir_npu.runtime.compile_jobs import Session
 
     for stage in (*STAGES, *HOST_STAGES):
         for text in stage.passes:
             find_pass(text.partition("{")[0].partition("(")[0])
+    emit.finished = []
     return Session()
 
 

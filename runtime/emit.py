@@ -12,6 +12,10 @@ from mlir_npu.runtime.packed_entry import pack_arguments
 
 EXTERNAL = "#llvm.linkage<external>"
 
+# What is over with. Letting go of an engine takes as long as the code of a small kernel; a process
+# that will have time later sets a list, and empties it then.
+finished: list[ExecutionEngine] | None = None
+
 
 def emit_object(
     module: ir.Module, *, entries: bool = True, opt_level: int = 3, movable: bool = False
@@ -42,6 +46,8 @@ def emit_object(
         if function not in defined:
             engine.raw_register_runtime(_symbol(function), anything)
     engine.raw_lookup(callable_[0])  # generates the code
+    if finished is not None:
+        finished.append(engine)
     with tempfile.TemporaryDirectory(prefix="mlir-npu-") as folder:
         path = Path(folder) / "code.o"
         engine.dump_to_object_file(str(path))

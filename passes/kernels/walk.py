@@ -1,5 +1,7 @@
 """Small readers of IR: functions, kernels, nested operations, uses, attributes."""
 
+from collections.abc import Sequence
+
 from mlir_npu.dialect.bindings import ir
 
 KERNEL = "npu.kernel"
@@ -119,9 +121,17 @@ def argument_roles(function: ir.Operation) -> list[str | None]:
 
 def add_argument(function: ir.Operation, type_: ir.Type, role: str | None = None) -> ir.Value:
     """Append an argument, with its role, to a function; the caller adapts the calls."""
-    others = _argument_dictionaries(function)  # regions have hundreds: they are not looked into
-    argument = entry(function).add_argument(type_, function.location)
-    own = ir.DictAttr.get({ROLE: ir.StringAttr.get(role)} if role else {})
-    function.attributes["arg_attrs"] = ir.ArrayAttr.get([*others, own])
-    set_type(function)
+    (argument,) = add_arguments(function, [type_], role)
     return argument
+
+
+def add_arguments(
+    function: ir.Operation, types: Sequence[ir.Type], role: str | None = None
+) -> list[ir.Value]:
+    """Several at once: regions have hundreds, which take long to go through."""
+    others = _argument_dictionaries(function)
+    made = [entry(function).add_argument(type_, function.location) for type_ in types]
+    own = ir.DictAttr.get({ROLE: ir.StringAttr.get(role)} if role else {})
+    function.attributes["arg_attrs"] = ir.ArrayAttr.get([*others, *[own] * len(made)])
+    set_type(function)
+    return made

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mlir_npu.dialect.bindings import ir, linalg
-from mlir_npu.passes.rewriting.values import shape_of
 
 GENERIC = "linalg.generic"
 Access = tuple[int | None, ...]
@@ -58,14 +57,15 @@ def read_generic(op: ir.Operation | None) -> Generic | None:
     """`op` as data; None if no generic, or with other maps, dynamic extents, unusual body."""
     if op is None or op.name != GENERIC or not has_plain_body(op):
         return None
-    shaped = [v for v in op.operands if isinstance(v.type, ir.ShapedType)]
-    if not all(isinstance(v.type, ir.RankedTensorType) and v.type.has_static_shape for v in shaped):
+    types = [value.type for value in op.operands]
+    shaped = [type_ for type_ in types if isinstance(type_, ir.ShapedType)]
+    if not all(isinstance(t, ir.RankedTensorType) and t.has_static_shape for t in shaped):
         return None
     maps = [ir.AffineMapAttr(a).value for a in ir.ArrayAttr(op.attributes["indexing_maps"])]
     accesses = [_read_map(map_) for map_ in maps]
     if None in accesses:
         return None
-    extents = _loop_extents(op, accesses, maps[0].n_dims)
+    extents = _loop_extents(types, accesses, maps[0].n_dims)
     if extents is None:
         return None
     inputs = len(op.operands) - len(op.results)
@@ -103,17 +103,19 @@ def _read_map(map_: ir.AffineMap) -> Access | None:
     return tuple(access) if len(set(used)) == len(used) else None
 
 
-def _loop_extents(op: ir.Operation, accesses: list[Access], loops: int) -> tuple[int, ...] | None:
+def _loop_extents(
+    types: list[ir.Type], accesses: list[Access], loops: int
+) -> tuple[int, ...] | None:
     found: dict[int, int] = {}
-    for value, access in zip(op.operands, accesses, strict=True):
-        for loop, extent in zip(access, shape_of(value) if access else (), strict=True):
+    for type_, access in zip(types, accesses, strict=True):
+        for loop, extent in zip(access, type_.shape if access else (), strict=True):
             if loop is not None:
                 found[loop] = extent
     return tuple(found[loop] for loop in range(loops)) if len(found) == loops else None
 
 
 def _reductions(op: ir.Operation) -> frozenset[int]:
-    kinds = [str(kind) for kind in ir.ArrayAttr(op.attributes["iterator_types"])]
+    kinds = str(op.attributes["iterator_types"]).split(",")  # one by one takes longer
     return frozenset(loop for loop, kind in enumerate(kinds) if "parallel" not in kind)
 
 
