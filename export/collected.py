@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from mlir_npu.export.part_code import PartCode
-from mlir_npu.export.plan import Host
+from mlir_npu.export.plan_steps import Host
 from mlir_npu.export.values import Values, Weights
 from mlir_npu.options import Options
 

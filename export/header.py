@@ -7,7 +7,8 @@ from math import prod
 
 import torch
 
-from mlir_npu.export.plan import ALIGNMENT, Call, PartArgument, PartEntry, Plan, Slot, Source
+from mlir_npu.export.plan import ALIGNMENT, PartArgument, PartEntry, Plan, Source
+from mlir_npu.export.plan_steps import Call, Slot
 from mlir_npu.words import count
 
 _OPENING = """\

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import fx
 
-from mlir_npu.export.plan import HostCall
+from mlir_npu.export.plan_steps import HostCall
 from mlir_npu.lowering.plan import Part
 from mlir_npu.lowering.source_location import source_location
 

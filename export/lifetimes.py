@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
 
-from mlir_npu.export.plan import Add, Call, Check, Copy, Host, Step, View, Zero
+from mlir_npu.export.plan_steps import Add, Call, Check, Copy, Host, Step, View, Zero
 from mlir_npu.export.values import Values
 
 

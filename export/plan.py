@@ -1,20 +1,21 @@
 """The stitching plan: what a program in any language needs to run a captured one.
 
 Plain frozen data. `as_json` is what plan.json holds; schema/plan-1.schema.json describes it, and
-docs/export.md explains it.
+docs/export.md explains it. Its steps are in plan_steps.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from typing import Any, ClassVar
+from typing import Any
+
+from mlir_npu.export.plan_steps import Number, Step
 
 FORMAT = "mlir-npu-stitching-plan"
 VERSION = 1
 ALIGNMENT = 64  # of all memory that the caller provides, in bytes
 
-Number = int | float | bool
 Result = str | Number | None  # a value's name, or the number itself
 
 
@@ -51,114 +52,6 @@ class Value:
     source: Source
     base: str | None = None
     byte_offset: int = 0
-
-
-@dataclass(frozen=True)
-class Slot:
-    """What a pointer of a call points to: a value's first element, or memory of so many bytes that
-    nobody reads behind the call: `workspace`, or `scratch` for each thread."""
-
-    value: str | None = None
-    workspace: int | None = None
-    scratch: int | None = None
-
-
-@dataclass(frozen=True)
-class Call:
-    """Call an entry point with pointers to the slots."""
-
-    OP: ClassVar[str] = "call"
-
-    part: str
-    symbol: str
-    slots: tuple[Slot, ...]
-    writes: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class View:
-    """`value` is another look at its base. Nothing is moved."""
-
-    OP: ClassVar[str] = "view"
-
-    value: str
-
-
-@dataclass(frozen=True)
-class Copy:
-    """Copy element by element between values of one shape and dtype."""
-
-    OP: ClassVar[str] = "copy"
-
-    source: str
-    target: str
-
-
-@dataclass(frozen=True)
-class Zero:
-    """All elements are zero from now on."""
-
-    OP: ClassVar[str] = "zero"
-
-    value: str
-
-
-@dataclass(frozen=True)
-class Add:
-    """Add element by element to what `target` holds; both have one shape and dtype."""
-
-    OP: ClassVar[str] = "add"
-
-    source: str
-    target: str
-
-
-@dataclass(frozen=True)
-class Check:
-    """The program is for calls in which this value (of one element) is `expected`: Python decided
-    upon it at `location`. With another one its results mean nothing."""
-
-    OP: ClassVar[str] = "check"
-
-    value: str
-    expected: Number
-    location: str | None = None
-
-
-@dataclass(frozen=True)
-class Run:
-    """Take all steps of a unit."""
-
-    OP: ClassVar[str] = "run"
-
-    unit: str
-
-
-@dataclass(frozen=True)
-class HostCall:
-    """An ATen call as data: arguments are {"value": name}, numbers, text, lists or null."""
-
-    op: str
-    name: str
-    arguments: tuple[Any, ...]
-    keywords: Mapping[str, Any]
-    location: str | None = None
-    reason: str | None = None
-
-
-@dataclass(frozen=True)
-class Host:
-    """Calls that have no machine code: whoever runs the program computes them."""
-
-    OP: ClassVar[str] = "host"
-    ENGINE: ClassVar[str] = "host"
-
-    calls: tuple[HostCall, ...]
-    reads: tuple[str, ...]
-    writes: tuple[str, ...]
-
-
-Step = Call | View | Copy | Zero | Add | Check | Run | Host
 
 
 @dataclass(frozen=True)

@@ -12,21 +12,8 @@ import torch
 from mlir_npu.dialect.host_cpu import cpu_flags
 from mlir_npu.errors import ExportError
 from mlir_npu.export.collected import Collected, CompiledPart
-from mlir_npu.export.plan import (
-    Add,
-    Check,
-    Copy,
-    Gradient,
-    Plan,
-    ProgramInput,
-    ProgramOutput,
-    Run,
-    Source,
-    Step,
-    Unit,
-    View,
-    Zero,
-)
+from mlir_npu.export.plan import Gradient, Plan, ProgramInput, ProgramOutput, Source, Unit
+from mlir_npu.export.plan_steps import Add, Check, Copy, Run, Step, View, Zero
 from mlir_npu.export.unit_builder import UnitBuilder
 from mlir_npu.lowering import program_plan
 from mlir_npu.lowering.plan import PartitionPlan

@@ -11,14 +11,15 @@ from torch import fx
 from mlir_npu.errors import RegionCompileError
 from mlir_npu.export import host_steps as host
 from mlir_npu.export.collected import Collected, CompiledPart
+from mlir_npu.export.entry_points import aten_calls, call_slots
 from mlir_npu.export.host_calls import describe_calls
 from mlir_npu.export.lifetimes import frees
 from mlir_npu.export.part_code import PartCode, compile_host, compile_npu, prepare_symbol
-from mlir_npu.export.plan import Call, Copy, Host, Result, Slot, Source, Step, Unit, Value, View
+from mlir_npu.export.plan import Result, Source, Unit, Value
+from mlir_npu.export.plan_steps import Call, Copy, Host, Step, View
 from mlir_npu.export.random_numbers import Random
 from mlir_npu.lowering import program_plan
 from mlir_npu.lowering.plan import Part, PartitionPlan
-from mlir_npu.runtime.signature import FunctionSignature
 from mlir_npu.runtime.tensor_spec import TensorSpec, is_dense_in_order
 
 
@@ -52,19 +53,22 @@ class UnitBuilder:
                 self._region(part)
             else:
                 self._host_part(part)
-        outputs = tuple(self._output(*pair) for pair in zip(unit.results, unit.outputs))
+        outputs = tuple(
+            self._output(*pair) for pair in zip(unit.results, unit.outputs, strict=True)
+        )
         kept = {name for name in (*unit.inputs, *outputs) if isinstance(name, str)}
         steps, values = tuple(self._steps), self._all.values
+        own = {value.name for value in values if value.source.unit == unit.name}
         return Unit(
-            unit.name,
-            unit.kind,
-            unit.location,
-            unit.inputs,
-            outputs,
-            unit.saved,
-            tuple(self._prepare),
-            steps,
-            frees(steps, {v.name for v in values if v.source.unit == unit.name}, kept, values),
+            name=unit.name,
+            kind=unit.kind,
+            location=unit.location,
+            inputs=unit.inputs,
+            outputs=outputs,
+            saved=unit.saved,
+            prepare=tuple(self._prepare),
+            steps=steps,
+            frees=frees(steps, own, kept, values),
         )
 
     def _region(self, part: Part) -> None:
@@ -113,25 +117,29 @@ class UnitBuilder:
             self._constant(f"{name}.constant_{i}", tensor)
             for i, tensor in enumerate(interface.constants)
         ]
-        prepared = self._prepared(name, code, [given[i] for i in interface.parameters]
-                                  + given[len(part.inputs) :])  # fmt: skip
+        weights = [*(given[i] for i in interface.parameters), *given[len(part.inputs) :]]
+        prepared = self._prepared(name, code, weights)
         results, restored = self._results(part, code)
         slots = dict(zip(main.slots("input", "parameter"), given, strict=True))
         slots |= dict(zip(main.slots("prepared"), prepared, strict=True))
         slots |= dict(zip(main.slots("output"), results, strict=True))
-        call = Call(name, code.symbol, _slots(main, slots), tuple(r.name for r in results))
+        call = Call(name, code.symbol, call_slots(main, slots), tuple(r.name for r in results))
         self._steps += [call, *restored]
-        self._all.parts.append(CompiledPart(name, self._unit.name, code, _ops(part)))
+        self._all.parts.append(CompiledPart(name, self._unit.name, code, aten_calls(part)))
 
     def _conforming(self, value: Value, spec: TensorSpec, steps: list[Step]) -> Value:
         """The value, or a packed copy in the memory order that compiled code reads."""
         if is_dense_in_order(value.shape, value.strides, spec.order):
             return value
-        name = self._all.values.unused(f"{self._unit.name}.{value.name}.packed")
-        source = Source("computed", unit=self._unit.name)
-        packed = self._all.values.add(name, spec.shape, spec.dense, spec.dtype, source)
+        packed = self._packed(f"{self._unit.name}.{value.name}", spec)
         steps.append(Copy(value.name, packed.name))
         return packed
+
+    def _packed(self, name: str, spec: TensorSpec) -> Value:
+        """A value as compiled code has it in memory."""
+        name = self._all.values.unused(f"{name}.packed")
+        source = Source("computed", unit=self._unit.name)
+        return self._all.values.add(name, spec.shape, spec.dense, spec.dtype, source)
 
     def _constant(self, name: str, tensor: torch.Tensor) -> Value:
         packed = TensorSpec.of(tensor).conform(tensor.detach())
@@ -152,7 +160,7 @@ class UnitBuilder:
         slots |= dict(zip(function.slots("output"), made, strict=True))
         writes = tuple(value.name for value in made)
         self._prepare.append(
-            Call(name, prepare_symbol(code.symbol), _slots(function, slots), writes)
+            Call(name, prepare_symbol(code.symbol), call_slots(function, slots), writes)
         )
         return made
 
@@ -169,40 +177,28 @@ class UnitBuilder:
             if spec.is_dense:
                 written[output.index] = value
                 continue
-            name = self._all.values.unused(f"{value.name}.packed")
-            source = Source("computed", unit=self._unit.name)
-            packed = self._all.values.add(name, spec.shape, spec.dense, spec.dtype, source)
-            written[output.index] = packed
+            written[output.index] = packed = self._packed(value.name, spec)
             after.append(Copy(packed.name, value.name))
         return written, after
 
-    def _own(self, inner: str, tensor: torch.Tensor) -> Value:
-        source = Source("computed", unit=self._unit.name)
+    def _own(self, inner: str, tensor: torch.Tensor, source: Source | None = None) -> Value:
+        source = source or Source("computed", unit=self._unit.name)
         name = self._name(inner)
         value = self._all.values.add(name, tensor.shape, tensor.stride(), tensor.dtype, source)
         self._values[inner] = value
         return value
 
     def _draw(self, inner: str, random: Random) -> None:
-        strides = torch.empty(random.shape, device="meta").stride()
+        drawn = torch.empty(random.shape, dtype=random.dtype, device="meta")
         source = Source("random", unit=self._unit.name, distribution=random.distribution)
-        name = self._name(inner)
-        self._values[inner] = self._all.values.add(
-            name, random.shape, strides, random.dtype, source
-        )
+        self._own(inner, drawn, source)
 
     def _look(self, node: fx.Node, root: fx.Node) -> None:
         view, base = node.meta["val"], root.meta["val"]
         offset = view.storage_offset() * view.itemsize - base.storage_offset() * base.itemsize
-        value = self._all.values.add_view(
-            self._name(node.name),
-            self._values[root.name],
-            offset,
-            view.shape,
-            view.stride(),
-            view.dtype,
-            self._unit.name,
-        )
+        name, of = self._name(node.name), self._values[root.name]
+        shape, strides, dtype = view.shape, view.stride(), view.dtype
+        value = self._all.values.add_view(name, of, offset, shape, strides, dtype, self._unit.name)
         self._values[node.name] = value
         self._steps.append(View(value.name))
 
@@ -227,7 +223,13 @@ class UnitBuilder:
         if outer is None or outer == value.name:
             return outer
         alias = self._all.values.add_view(
-            outer, value, 0, value.shape, value.strides, _dtype(value), self._unit.name
+            outer,
+            value,
+            0,
+            value.shape,
+            value.strides,
+            getattr(torch, value.dtype),
+            self._unit.name,
         )
         self._steps.append(View(alias.name))
         return alias.name
@@ -246,27 +248,3 @@ def _program_names(unit: program_plan.Unit) -> dict[str, str]:
         if isinstance(inner, str) and outer is not None and inner not in unit.placeholders:
             names.setdefault(inner, outer)
     return names
-
-
-def _slots(function: FunctionSignature, values: Mapping[int, Value]) -> tuple[Slot, ...]:
-    def slot(index: int) -> Slot:
-        argument = function.arguments[index]
-        if argument.role == "workspace":
-            return Slot(workspace=argument.bytes)
-        if argument.role == "scratch":
-            return Slot(scratch=argument.bytes)
-        return Slot(value=values[index].name)
-
-    return tuple(map(slot, range(len(function.arguments))))
-
-
-def _ops(part: Part) -> tuple[str, ...]:
-    return tuple(
-        str(node.target)
-        for node in part.graph_module.graph.nodes
-        if node.op == "call_function" and node.target is not operator.getitem
-    )
-
-
-def _dtype(value: Value) -> torch.dtype:
-    return getattr(torch, value.dtype)

@@ -26,20 +26,8 @@ from mlir_npu.lowering.import_apart import TorchText
 from mlir_npu.lowering.import_error import RegionImportError
 from mlir_npu.lowering.source_location import source_location
 from mlir_npu.lowering.torch_locations import Locations
+from mlir_npu.lowering.torch_spelling import IGNORED, spelling
 from mlir_npu.lowering.torch_types import constant, list_of, literal, type_of, vtensor
-
-aten = torch.ops.aten
-
-# calls with a number in the place of a tensor
-_WITH_NUMBER = {
-    getattr(aten, name).Tensor: getattr(aten, name).Scalar for name in ("add", "sub", "mul", "div")
-}
-_WITH_NUMBER[aten.floor_divide.default] = aten.floor_divide.Scalar
-_RENAMED = {
-    aten.lift_fresh_copy.default: aten.clone.default,
-    aten._unsafe_index_put.default: aten._unsafe_index_put.hacked_twin,
-}
-_IGNORED = frozenset({aten._assert_async.msg})
 
 
 @dataclass(frozen=True)
@@ -49,7 +37,9 @@ class _Value:
 
 
 def write_graph(graph_module: fx.GraphModule) -> TorchText:
-    """Raises RegionImportError."""
+    """A module with one function, @main, that takes the graph's placeholders and returns what it
+    returns. The graph: calls of ATen, with values in `meta`, and tensors of one element at most.
+    Raises RegionImportError for a call, type or constant that torch-mlir does not have."""
     return _Writer(graph_module).module()
 
 
@@ -102,20 +92,10 @@ class _Writer:
             return
         if not isinstance(node.target, torch._ops.OpOverload):
             raise _Unsupported("it is no call of ATen")
-        if node.target in _IGNORED:
+        if node.target in IGNORED:
             return
-        call = _spelling(node)
-        schema = call._schema
-        operands = []
-        for position, parameter in enumerate(schema.arguments):
-            if position < len(node.args):
-                given = node.args[position]
-            elif parameter.name in node.kwargs:
-                given = node.kwargs[parameter.name]
-            else:
-                operands.append(self._default(parameter.default_value, parameter.type, where))
-                continue
-            operands.append(self._operand(given, parameter.type, where))
+        schema = spelling(node)._schema
+        operands = self._operands(node, schema, where)
         name = f"torch.{schema.name.replace('::', '.')}"
         name = f"{name}.{schema.overload_name}" if schema.overload_name else name
         if name not in self._operators:
@@ -128,6 +108,20 @@ class _Writer:
             self._several[node] = results
         elif results:
             self._values[node] = results[0]
+
+    def _operands(self, node: fx.Node, schema: torch.FunctionSchema, where: str) -> list[_Value]:
+        """One for every parameter of the schema, with defaults where the call gives none."""
+        operands = []
+        for position, parameter in enumerate(schema.arguments):
+            if position < len(node.args):
+                given = node.args[position]
+            elif parameter.name in node.kwargs:
+                given = node.kwargs[parameter.name]
+            else:
+                operands.append(self._default(parameter.default_value, parameter.type, where))
+                continue
+            operands.append(self._operand(given, parameter.type, where))
+        return operands
 
     def _item(self, node: fx.Node, where: str) -> None:
         """Of a call with several results, or of one that returns a list."""
@@ -236,20 +230,3 @@ def _refuse(what: str) -> object:
 
 def _result_type(value: object) -> str:
     return type_of(value) or _refuse(f"a value of type {type(value).__name__}")
-
-
-def _spelling(node: fx.Node) -> torch._ops.OpOverload:
-    """The call that torch-mlir knows for that of a node."""
-    call = node.target
-    if call in _WITH_NUMBER and _is_number(node.args[1]):
-        return _WITH_NUMBER[call]
-    if call is aten.empty.memory_format:
-        # what is multiplied by zero must not be NaN
-        users = [user.target for user in node.users]
-        return aten.zeros.default if users == [aten.baddbmm.default] else call
-    return _RENAMED.get(call, call)
-
-
-def _is_number(given: object) -> bool:
-    value = given.meta.get("val") if isinstance(given, fx.Node) else given
-    return isinstance(value, (float, int))

@@ -69,7 +69,8 @@ _LISTED = {
 
 
 def vtensor(shape: Sequence[int], dtype: torch.dtype) -> str | None:
-    """None for what has no type there."""
+    """The type of a tensor, such as "!torch.vtensor<[2,3],f32>". None for dtypes that the dialect
+    does not have, and for sizes that are no numbers."""
     element = _ELEMENTS.get(dtype)
     if element is None or any(not isinstance(extent, int) for extent in shape):
         return None
@@ -77,7 +78,8 @@ def vtensor(shape: Sequence[int], dtype: torch.dtype) -> str | None:
 
 
 def type_of(value: object) -> str | None:
-    """Of what a node computes: a tensor, a list of tensors, a number."""
+    """The type of what a node computes: a dense tensor, a list of tensors, a number, text or None.
+    None for anything else."""
     if isinstance(value, torch.Tensor):
         plain = value.layout is torch.strided and not value.is_quantized
         return vtensor(value.shape, value.dtype) if plain else None
@@ -88,7 +90,9 @@ def type_of(value: object) -> str | None:
 
 
 def list_of(type_: torch.JitType | None) -> tuple[type, str] | None:
-    """What a list in the place of a parameter holds, and its type."""
+    """What a list holds that is given for a parameter of this type, and the type of the list: for
+    `int[]?` int and "!torch.list<int>". None if the parameter takes no list, or one of others than
+    numbers, text and tensors."""
     if isinstance(type_, torch.OptionalType):
         type_ = type_.getElementType()
     if not isinstance(type_, torch.ListType):
@@ -103,7 +107,9 @@ def list_of(type_: torch.JitType | None) -> tuple[type, str] | None:
 
 
 def constant(given: object) -> tuple[str, str, str] | None:
-    """The operation torch.constant.<first> of an argument, its value and its type."""
+    """Of an argument that is no tensor: `what` of its operation torch.constant.<what>, the
+    attribute `value` ("" if it has none), and its type. Dtypes, layouts and memory formats are
+    ATen's numbers for them. None for what no such operation makes."""
     for table in (_DTYPES, _LAYOUTS, _MEMORY_FORMATS):
         if type(given) is type(next(iter(table))):
             given = table.get(given, given)
@@ -124,7 +130,8 @@ def constant(given: object) -> tuple[str, str, str] | None:
 
 
 def literal(tensor: torch.Tensor) -> str | None:
-    """The attribute of a tensor of one element at most."""
+    """The attribute `dense<...>` of a tensor. None for more than one element, complex numbers and
+    dtypes that the dialect does not have."""
     element = _ELEMENTS.get(tensor.dtype)
     if element is None or tensor.dtype.is_complex or tensor.numel() > 1:
         return None
@@ -140,6 +147,6 @@ def literal(tensor: torch.Tensor) -> str | None:
 
 @functools.lru_cache(maxsize=4096)
 def quoted(text: str) -> str:
-    """A string of MLIR."""
+    """The text in quotes, with all but printable ASCII escaped."""
     plain = (chr(c) if 32 <= c < 127 and c not in b'"\\' else f"\\{c:02X}" for c in text.encode())
     return f'"{"".join(plain)}"'

@@ -71,8 +71,8 @@ def contiguous_runs(access: Access, tiles: np.ndarray, whole: np.ndarray) -> np.
 def _compute_cycles(shape: KernelShape, tiles: np.ndarray, target: Target) -> np.ndarray:
     if shape.unit == "vector":
         return -(-np.prod(tiles, axis=1) * shape.operations // target.vector.lanes)
-    # no matrix unit: two fused multiply-adds of a vector per cycle, vectors along the columns
-    lanes = np.prod(tiles[:, list(shape.columns)], axis=1)
+    # no matrix unit: two multiply-adds of a vector per cycle; vectors lie within a block of columns
+    lanes = np.prod(tiles[:, list(shape.columns[-1:])], axis=1)
     vectors = -(-lanes // target.vector.lanes)
     plain = -(-np.prod(tiles, axis=1) // lanes * vectors // 2)
     return plain if shape.transforms is None else _fast_cycles(shape, plain, tiles, target)

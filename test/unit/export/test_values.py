@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from mlir_npu.export.lifetimes import frees
-from mlir_npu.export.plan import ALIGNMENT, Add, Call, Check, Copy, Slot, Source, View, as_json
+from mlir_npu.export.plan import ALIGNMENT, Source, as_json
+from mlir_npu.export.plan_steps import Add, Call, Check, Copy, Slot, View
 from mlir_npu.export.values import Values, Weights, span_bytes
 
 F32 = torch.float32

@@ -62,3 +62,16 @@ def test_transposed_tiles_are_small_and_an_image_tile_is_transposed_once():
     plain = choose_tile(conv(), CPU).tile
     rows, columns, blocks, *_ = choose_tile(replace(conv(), accesses=channels_first), CPU).tile
     assert rows < plain[0] and (columns, blocks) == (56, 2)
+
+
+def test_blocks_that_fill_no_vector_do_not_share_one():
+    """25 blocks of 2.5 vectors: tiles of five blocks save no vector, and leave a core idle."""
+    wide = {"y": 13, "x": 13, "ko": 25, "ki": 20, "r": 1, "s": 1, "c": 512}
+    loops = tuple(
+        replace(loop, extent=wide[loop.name], forced=20 if loop.name == "ki" else None)
+        for loop in conv().loops
+    )
+    image, weights, *rest = conv().accesses
+    put_in_order = replace(weights, order=(0, 4, 3, 1, 2))
+    shape = replace(conv(), loops=loops, accesses=(image, put_in_order, *rest))
+    assert choose_tile(shape, CPU).tile[2] == 1
