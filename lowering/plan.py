@@ -67,7 +67,3 @@ class PartitionPlan:
     @property
     def npu_parts(self) -> tuple[Part, ...]:
         return tuple(part for part in self.parts if part.place == "npu")
-
-    @property
-    def host_parts(self) -> tuple[Part, ...]:
-        return tuple(part for part in self.parts if part.place == "host")

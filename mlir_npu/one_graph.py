@@ -36,33 +36,17 @@ def stitched_graph(
     """Of a graph, or none, that neither writes to what it is given nor returns views. names,
     tensors: of the model."""
     values = _Values(inputs, names, tensors)
-    unit = outputs = None
+    unit: Unit | None = None
     graphs: dict[str, CompiledGraph] = {}
     if executable is not None:
         taken = [values.given[a.source, a.index] for a in executable.arguments]
         graphs = {UNIT: executable.inner}
         unit = _unit(executable.inner, taken, values)
-        outputs = unit.outputs
-    units = (unit,) if unit else ()
-    results = tuple(dict.fromkeys(name for name in outputs or () if name is not None))
-    plan = ProgramPlan(
-        train=False,
-        values=values.table,
-        inputs=tuple(values.given["input", t.index] for t in inputs.tensors),
-        parameters=tuple(values.given["model", i] for i in range(len(tensors))),
-        constants=(),
-        units=units,
-        forward=tuple(Run(unit.name) for unit in units),
-        backward=(),
-        results=results,
-        saved=(),
-        tangents=(),
-        gradients=(),
-    )
+    plan = _plan(unit, values, inputs, len(tensors))
     return Stitched(
         plan=plan,
         inputs=inputs,
-        result=_renumbered(result, unit, results),
+        result=_renumbered(result, unit, plan.results),
         parts={
             part_name(unit_name, name): part
             for unit_name, graph in graphs.items()
@@ -109,6 +93,25 @@ class _Values:
         shape, strides = tuple(like.shape), tuple(like.stride())
         self.table[name] = Value(name, kind, shape, strides, dtype, label, source)
         return name
+
+
+def _plan(unit: Unit | None, values: _Values, inputs: Inputs, parameters: int) -> ProgramPlan:
+    """parameters: how many tensors the model has."""
+    outputs = unit.outputs if unit else ()
+    return ProgramPlan(
+        train=False,
+        values=values.table,
+        inputs=tuple(values.given["input", tensor.index] for tensor in inputs.tensors),
+        parameters=tuple(values.given["model", index] for index in range(parameters)),
+        constants=(),
+        units=(unit,) if unit else (),
+        forward=(Run(unit.name),) if unit else (),
+        backward=(),
+        results=tuple(dict.fromkeys(name for name in outputs if name is not None)),
+        saved=(),
+        tangents=(),
+        gradients=(),
+    )
 
 
 def _unit(graph: CompiledGraph, inputs: Sequence[str], values: _Values) -> Unit:
