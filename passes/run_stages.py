@@ -19,7 +19,8 @@ if TYPE_CHECKING:  # a process that has its compiling done elsewhere catches fai
 
 
 class StageFailure(Exception):
-    """A stage failed. `ir_before` is the module before the stage, `pipeline` what ran on it."""
+    """A stage failed: stage, pass_name: which one, and in which pass, by name; pipeline: what ran;
+    diagnostics: what was said; ir_before: text of the module before the stage."""
 
     def __init__(
         self,
@@ -56,7 +57,7 @@ def run_stages(
     """Run the stages from `first` to `last`, all by default; the module needs an `npu.target`.
 
     schedule, winograd: see `stages`. `on_stage(name, module)` is called after every stage that
-    passed its check. Raises StageFailure.
+    passed its check. Raises StageFailure, and ValueError for a stage that does not exist.
     """
     names = stage_names()
     for name in (first, last):
@@ -71,30 +72,19 @@ def run_stages(
 
 
 def run_stage(module: ir.Module, stage: Stage) -> None:
-    """Run one stage and its check.
+    """Run one stage and its check. Raises StageFailure.
 
     The module is verified once, at the end. If that or a pass fails, the stage runs again with a
     check after every pass, to tell which one it was.
     """
     from mlir_npu.passes.diagnostics import Diagnostic
-    from mlir_npu.passes.pass_manager import PipelineFailure, run_pipeline
-    from mlir_npu.passes.verify_stage import StageViolation, verify_stage
+    from mlir_npu.passes.pass_manager import PipelineFailure
+    from mlir_npu.passes.verify_stage import StageViolation
 
     before = module.operation.clone(False)
     done: list[str] = []
-
-    def note(name: str, _: ir.Module) -> None:
-        done.append(name)
-
     try:
-        try:
-            run_pipeline(module, stage.pipeline, after_each=note, verify_each=False)
-            verify_stage(module, stage.name)
-        except StageViolation:
-            raise
-        except Exception:
-            run_pipeline(before.clone(False), stage.pipeline)
-            raise
+        _run_and_check(module, stage, before, done)
     except PipelineFailure as failure:
         name, diagnostics = failure.pass_name, tuple(failure.diagnostics)
         raise StageFailure(stage, name, diagnostics, before.get_asm()) from failure
@@ -106,3 +96,24 @@ def run_stage(module: ir.Module, stage: Stage) -> None:
         text = f"internal error: {type(error).__name__}: {error}"
         diagnostics = (Diagnostic("error", "loc(unknown)", None, text),)
         raise StageFailure(stage, name, diagnostics, before.get_asm()) from error
+
+
+def _run_and_check(module: ir.Module, stage: Stage, before: ir.Operation, done: list[str]) -> None:
+    """done: takes the names of the passes that have run. Raises PipelineFailure, StageViolation and
+    whatever a pass with a fault raises."""
+    from mlir_npu.passes.pass_manager import run_pipeline
+    from mlir_npu.passes.verify_stage import StageViolation, verify_stage
+
+    try:
+        run_pipeline(
+            module,
+            stage.pipeline,
+            after_each=lambda name, _: done.append(name),
+            verify_each=False,
+        )
+        verify_stage(module, stage.name)
+    except StageViolation:
+        raise
+    except Exception:
+        run_pipeline(before.clone(False), stage.pipeline)  # raises for the pass that it was
+        raise
