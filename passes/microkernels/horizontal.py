@@ -7,9 +7,10 @@
         finish(value)
 
 Some pixels are reduced together: neighbours that share an input, as in a product with a vector,
-load it once; and memory gives several streams faster than one if they are far apart. What fills no
-vector is done with the last one, of which only the lanes count that are new. Only regions that end
-in `combiner(f(inputs), out)` may be reordered so.
+load it once; and memory gives several streams faster than one if they are far apart. Long rows
+that are not are one stream, row after row, which the processor sees and runs ahead of. What fills
+no vector is done with the last one, of which only the lanes count that are new. Only regions that
+end in `combiner(f(inputs), out)` may be reordered so.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ from mlir_npu.passes.microkernels.region import splat_constant, vector_type
 # Streams that are read together: four had a fifth to a third more bandwidth from memory than one,
 # eight no more than one.
 STREAMS = 4
+# Bytes of long rows, and between streams that are far apart.
+LONG_ROW, FAR_APART = 2048, 8192
 # Independent sums that keep the arithmetic busy, and those of one row: more are more accurate.
 LATENCY, ROW_VECTORS = 8, 4
 # A matrix of this many bytes comes from memory: rows this many groups ahead are asked for early.
@@ -112,7 +115,17 @@ def _rows_together(nest: Horizontal, rows: Dim) -> int:
         return 1
     pairs = zip(rows.strides, nest.lanes.strides, strict=True)
     streams = sum(between != 0 and along == 1 for between, along in pairs)
-    return max(1, min(rows.extent, STREAMS // max(1, streams)))
+    together = max(1, min(rows.extent, STREAMS // max(1, streams)))
+    return 1 if _are_neighbours(nest, rows, together) else together
+
+
+def _are_neighbours(nest: Horizontal, rows: Dim, together: int) -> bool:
+    """Whether long rows would be read together that one after the other are a stream."""
+    if _share_input(nest, rows):
+        return False
+    width = nest.operands[0].element.width // 8
+    apart = rows.extent // together * rows.strides[0] * width
+    return nest.lanes.extent * width >= LONG_ROW and 0 < apart < FAR_APART
 
 
 def _streams(nest: Horizontal, rows: Dim) -> tuple[Stream, ...]:

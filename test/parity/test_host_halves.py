@@ -90,3 +90,21 @@ def test_lanes_keep_their_places(dtype, shape):
     compiled = compile_host(lambda *xs: tuple(call(*xs) for call in calls), x, y, row, wide)
     for call, actual in zip(calls, compiled(x, y, row, wide), strict=True):
         assert torch.equal(actual, call(x, y, row, wide))
+
+
+def test_quotients_by_one_number():
+    """Of numbers from one end of the range to the other, which have no reciprocal in it."""
+    sizes = torch.tensor([2.0**e for e in (-149, -127, -101, -64, 0, 3, 64, 101, 127)])
+    special = torch.tensor([0.0, float("inf"), float("nan")])
+    divisors = torch.cat([sizes, -sizes * 1.25, special])
+    numbers = torch.cat([torch.randn(40), torch.randn(40) * 1e-38, torch.randn(40) * 1e38, special])
+    x = torch.cat([numbers.expand(len(divisors), -1), torch.zeros(len(divisors), 37)], dim=1)
+
+    def call(x, divisors):
+        return (x / divisors.unsqueeze(1)).bfloat16()
+
+    (actual,) = compile_host(lambda *xs: (call(*xs),), x.contiguous(), divisors)(x, divisors)
+    expected = call(x, divisors)
+    torch.testing.assert_close(actual, expected, rtol=2**-7, atol=0, equal_nan=True)
+    assert (actual == expected).float().mean() > 0.8
+    assert torch.equal(actual.signbit()[expected == 0], expected.signbit()[expected == 0])

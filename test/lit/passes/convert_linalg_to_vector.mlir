@@ -43,6 +43,23 @@ func.func @rows(%x: memref<8x256xi32>, %y: memref<8xi32>) {
   return
 }
 
+// Four long rows one behind the other are read one after the other: eight vectors of one row.
+// CHECK-LABEL: func.func @neighbours
+// CHECK: scf.for %{{.*}} to %c4
+// CHECK: scf.for %{{.*}} to %c512 step %c64 iter_args
+// CHECK: return
+func.func @neighbours(%x: memref<4x512xi32>, %y: memref<4xi32>) {
+  %zero = arith.constant 0 : i32
+  linalg.fill ins(%zero : i32) outs(%y : memref<4xi32>)
+  linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>],
+      iterator_types = ["parallel", "reduction"]} ins(%x : memref<4x512xi32>) outs(%y : memref<4xi32>) {
+  ^bb0(%a: i32, %b: i32):
+    %0 = arith.addi %a, %b : i32
+    linalg.yield %0 : i32
+  }
+  return
+}
+
 // Of 20 elements, 16 are two vectors. The last ones are read with four that were counted before.
 // CHECK-LABEL: func.func @odd_row
 // CHECK-DAG: %[[NEW:.*]] = arith.constant dense<[false, false, false, false, true, true, true, true]>

@@ -37,3 +37,37 @@ func.func @others(%x: vector<8xf32>) -> (vector<8xf16>, vector<8xbf16>, vector<8
   %6 = arith.truncf %5 : vector<8xf32> to vector<8xbf16>
   return %1, %4, %6 : vector<8xf16>, vector<8xbf16>, vector<8xbf16>
 }
+
+// One number divides all elements: its reciprocal is taken once.
+// CHECK-LABEL: func.func @quotients
+// CHECK-SAME: %[[S:[a-z0-9]+]]: f32
+// CHECK: %[[SCALED:.*]] = arith.mulf %[[S]], %[[SCALE:.*]] : f32
+// CHECK: %[[R:.*]] = arith.divf %{{.*}}, %[[SCALED]] : f32
+// CHECK-DAG: %[[VS:.*]] = vector.broadcast %[[SCALE]] : f32 to vector<8xf32>
+// CHECK-DAG: %[[VR:.*]] = vector.broadcast %[[R]] : f32 to vector<8xf32>
+// CHECK: %[[A:.*]] = arith.mulf %{{.*}}, %[[VS]] : vector<8xf32>
+// CHECK: %[[Q:.*]] = arith.mulf %[[A]], %[[VR]] : vector<8xf32>
+// CHECK: arith.truncf %[[Q]]
+// CHECK: arith.mulf %{{.*}}, %[[VS]] : vector<8xf32>
+// CHECK-NOT: arith.divf
+// CHECK: return
+func.func @quotients(%x: vector<8xf32>, %y: vector<8xf32>, %s: f32) -> (vector<8xbf16>, vector<8xbf16>) {
+  %0 = vector.broadcast %s : f32 to vector<8xf32>
+  %1 = arith.divf %x, %0 : vector<8xf32>
+  %2 = arith.truncf %1 : vector<8xf32> to vector<8xbf16>
+  %3 = arith.divf %y, %0 : vector<8xf32>
+  %4 = arith.truncf %3 : vector<8xf32> to vector<8xbf16>
+  return %2, %4 : vector<8xbf16>, vector<8xbf16>
+}
+
+// Sums may cancel digits, and f32 shows them all.
+// CHECK-LABEL: func.func @exact_quotients
+// CHECK-COUNT-2: arith.divf {{.*}} : vector<8xf32>
+func.func @exact_quotients(%x: vector<8xf32>, %s: f32) -> (vector<8xbf16>, vector<8xf32>) {
+  %0 = vector.broadcast %s : f32 to vector<8xf32>
+  %1 = arith.divf %x, %0 : vector<8xf32>
+  %2 = arith.subf %1, %x : vector<8xf32>
+  %3 = arith.truncf %2 : vector<8xf32> to vector<8xbf16>
+  %4 = arith.divf %x, %0 : vector<8xf32>
+  return %3, %4 : vector<8xbf16>, vector<8xf32>
+}
